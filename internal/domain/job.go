@@ -1,0 +1,125 @@
+package domain
+
+import "time"
+
+// JobStatus is the state of a job.
+type JobStatus uint8
+
+// The states of a job. READY with a NotBefore in the future is a retry or a
+// wait; PAUSED waits for a person.
+const (
+	JobReady JobStatus = iota + 1
+	JobEnqueued
+	JobRunning
+	JobPaused
+	JobSucceeded
+	JobFailed
+	JobCanceled
+)
+
+var jobStatusNames = [...]string{
+	JobReady: "READY", JobEnqueued: "ENQUEUED", JobRunning: "RUNNING",
+	JobPaused: "PAUSED", JobSucceeded: "SUCCEEDED", JobFailed: "FAILED",
+	JobCanceled: "CANCELED",
+}
+
+// String returns the name that people and APIs see.
+func (s JobStatus) String() string { return enumName(jobStatusNames[:], uint8(s), "job status") }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s JobStatus) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *JobStatus) UnmarshalText(b []byte) error {
+	n, err := enumParse(jobStatusNames[:], string(b), "job status")
+	*s = JobStatus(n)
+	return err
+}
+
+// Ended reports whether the job needs no more work unless a person retries it.
+func (s JobStatus) Ended() bool { return s >= JobSucceeded }
+
+var jobMoves = map[JobStatus][]JobStatus{
+	JobReady:    {JobEnqueued, JobRunning, JobPaused, JobCanceled},
+	JobEnqueued: {JobReady, JobRunning, JobPaused, JobCanceled},
+	JobRunning:  {JobReady, JobSucceeded, JobFailed, JobPaused, JobCanceled},
+	JobPaused:   {JobReady, JobCanceled},
+	// Only a person brings a failed job back.
+	JobFailed: {JobReady},
+}
+
+// MoveJob is the only way a job changes state. It returns the new state, or
+// an error of code CodeIllegalMove that leaves the job as it was.
+func MoveJob(from, to JobStatus) (JobStatus, error) {
+	for _, next := range jobMoves[from] {
+		if next == to {
+			return to, nil
+		}
+	}
+	return from, Errorf(CodeIllegalMove, "a job cannot go from %s to %s", from, to)
+}
+
+// Class says where in a collection a job stands. Children go before new
+// discovery, so that what was begun is finished first.
+type Class uint8
+
+// The classes of jobs.
+const (
+	ClassDiscovery Class = iota + 1
+	ClassChild
+)
+
+// JobSpec describes a job that is to exist: what a source plans.
+type JobSpec struct {
+	Type string
+	// Resource is what the job is applied to, such as "repo:42"; with Type it
+	// names one ledger of pages.
+	Resource string
+	// PageKey tells the pages of a resource apart; empty for the first.
+	// (run, type, resource, page key) is unique.
+	PageKey string
+	Bucket  string
+	Class   Class
+	// Params is what the source needs to make the call, opaque to the engine.
+	Params []byte
+	// Announced marks a page that an earlier page already counted as known.
+	Announced bool
+}
+
+// Job is exactly one upstream call.
+type Job struct {
+	ID        int64
+	RunID     int64
+	AccountID int64
+	ParentID  int64
+	Priority  Priority
+	JobSpec
+	Status JobStatus
+	// Attempt is the fencing token: it grows with every claim, and a write
+	// that carries an older one changes nothing.
+	Attempt int64
+	// Failures counts attempts that count against the retry budget; waiting
+	// for quota does not.
+	Failures int
+	// Lost counts workers that vanished while they had the job.
+	Lost      int
+	NotBefore time.Time
+	Error     string
+	ErrorKind FailureKind
+	// Items is how many documents the page held; Pages is how many pages the
+	// upstream announced for the resource, 0 when it did not say.
+	Items, Pages int
+	CreatedAt    time.Time
+	FinishedAt   time.Time
+}
+
+// JobRef is the little that dispatch needs to know about a waiting job.
+type JobRef struct {
+	ID        int64
+	RunID     int64
+	AccountID int64
+	Bucket    string
+	Class     Class
+	Priority  Priority
+	NotBefore time.Time
+}

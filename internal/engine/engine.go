@@ -1,0 +1,203 @@
+// Package engine turns runs into jobs, jobs into upstream calls and answers
+// into durable outcomes. It knows the ports alone.
+//
+// Who does what:
+//
+//	orchestrator  the only way in: accounts, runs, cancel, pause, retry
+//	feeder        leases waiting jobs for idle workers, reads their rows
+//	worker        reserve → claim → call → commit → acknowledge, one job at a time
+//	renewer       keeps the leases of jobs under way alive
+//	finisher      computes statistics of runs whose last job has ended
+//	recovery      at start, puts right what a dead process left behind
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"sluice/internal/dispatch"
+	"sluice/internal/document"
+	"sluice/internal/domain"
+	"sluice/internal/quota"
+	"sluice/internal/source"
+	"sluice/internal/state"
+)
+
+// Statistics computes what is stored when a run completes.
+type Statistics interface {
+	Compute(ctx context.Context, run domain.Run) ([]byte, error)
+}
+
+// Vault seals and opens credentials.
+type Vault interface {
+	Seal(plain, owner string) (state.Sealed, error)
+	Open(s state.Sealed, owner string) (string, error)
+	Name(secret string) string
+}
+
+// Ports are what an engine works with.
+type Ports struct {
+	State state.Store
+	// Documents is set when documents live in a store of their own; they are
+	// then written before the outcome. Nil means that they travel with it.
+	Documents  document.Writer
+	Dispatch   dispatch.Dispatcher
+	Quota      quota.Keeper
+	Sources    []source.Source
+	Statistics Statistics
+	Vault      Vault
+}
+
+// Config tunes an engine. Zero fields take the defaults.
+type Config struct {
+	Workers     int           // calls under way at once; default 16
+	MaxAttempts int           // failures before a job is given up; default 5
+	MaxLost     int           // vanished workers before a job is given up; default 20
+	BackoffBase time.Duration // first retry delay; default 1 s
+	BackoffMax  time.Duration // longest retry delay; default 5 min
+	Lease       time.Duration // default dispatch.DefaultLease
+	StopTimeout time.Duration // how long Stop lets calls finish; default 30 s
+	Now         func() time.Time
+	// Random yields jitter in [0,1); default math/rand.
+	Random func() float64
+	Log    *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	set(&c.Workers, 16)
+	set(&c.MaxAttempts, 5)
+	set(&c.MaxLost, 20)
+	set(&c.BackoffBase, time.Second)
+	set(&c.BackoffMax, 5*time.Minute)
+	set(&c.Lease, dispatch.DefaultLease)
+	set(&c.StopTimeout, 30*time.Second)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Random == nil {
+		c.Random = rand.Float64
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Engine runs collections.
+type Engine struct {
+	Ports
+	cfg     Config
+	sources map[string]source.Source
+
+	accounts *accountCache
+	runs     *runCache
+	waits    *waitBoard
+	outages  *outages
+	watchers *watchers
+	renewer  *renewer
+	finisher *finisher
+	counters *Counters
+
+	tasks chan task
+	slots chan struct{}
+
+	lifecycle sync.Mutex
+	started   bool
+	// feed ends when no new job is to be begun; hard ends when calls under
+	// way are to be given up.
+	stopFeed, stopHard context.CancelFunc
+	background         sync.WaitGroup
+}
+
+// New checks the parts and returns an engine that is not running yet.
+func New(p Ports, cfg Config) (*Engine, error) {
+	if p.State == nil || p.Dispatch == nil || p.Quota == nil || p.Statistics == nil || p.Vault == nil || len(p.Sources) == 0 {
+		return nil, domain.Errorf(domain.CodeInvalid, "an engine needs state, dispatch, quota, statistics, a vault and a source")
+	}
+	e := &Engine{Ports: p, cfg: cfg.withDefaults(), sources: map[string]source.Source{}}
+	for _, s := range p.Sources {
+		e.sources[s.Name()] = s
+	}
+	e.accounts = newAccountCache(p.State, p.Vault)
+	e.runs = newRunCache(p.State)
+	e.waits = newWaitBoard(e.cfg.Now)
+	e.outages = newOutages(e.cfg)
+	e.watchers = &watchers{}
+	e.counters = &Counters{}
+	e.renewer = newRenewer(p.Dispatch, e.cfg)
+	e.finisher = newFinisher(e)
+	return e, nil
+}
+
+// Start recovers what a dead process left, rebuilds dispatch and begins to
+// work. It returns when the engine is ready; it may be called twice.
+func (e *Engine) Start(ctx context.Context) error {
+	e.lifecycle.Lock()
+	defer e.lifecycle.Unlock()
+	if e.started {
+		return nil
+	}
+	base := context.WithoutCancel(ctx)
+	feed, stopFeed := context.WithCancel(base)
+	hard, stopHard := context.WithCancel(base)
+	e.stopFeed, e.stopHard = stopFeed, stopHard
+	if err := e.recover(ctx); err != nil {
+		stopFeed()
+		stopHard()
+		return err
+	}
+	e.tasks = make(chan task)
+	e.slots = make(chan struct{}, e.cfg.Workers)
+	// Leases are renewed until the last worker is done.
+	renew, stopRenew := context.WithCancel(hard)
+	e.background.Go(func() { e.renewer.loop(renew) })
+	var workers sync.WaitGroup
+	for range e.cfg.Workers {
+		e.slots <- struct{}{}
+		workers.Go(func() { e.work(hard) })
+	}
+	e.background.Go(func() { workers.Wait(); stopRenew() })
+	e.background.Go(func() { e.feed(feed, hard) })
+	e.background.Go(func() { e.finisher.loop(feed, hard) })
+	e.started = true
+	return nil
+}
+
+// Stop begins no new job, lets those under way finish within the stop timeout,
+// or until ctx ends, and then gives up the rest; their jobs are recovered by
+// the next start. It may be called twice.
+func (e *Engine) Stop(ctx context.Context) error {
+	e.lifecycle.Lock()
+	defer e.lifecycle.Unlock()
+	if !e.started {
+		return nil
+	}
+	e.started = false
+	e.stopFeed()
+	done := make(chan struct{})
+	go func() { e.background.Wait(); close(done) }()
+	patience := time.NewTimer(e.cfg.StopTimeout)
+	defer patience.Stop()
+	var err error
+	select {
+	case <-done:
+	case <-patience.C:
+		err = errors.New("some calls did not finish in time and were given up; they are repeated at the next start")
+	case <-ctx.Done():
+		err = errors.New("stopped at once; calls under way are repeated at the next start")
+	}
+	e.stopHard()
+	<-done
+	return err
+}

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"sluice/internal/dispatch"
+	"sluice/internal/domain"
+)
+
+// task is one leased job with its row.
+type task struct {
+	lease dispatch.Lease
+	job   domain.Job
+}
+
+// feed leases jobs for idle workers. It alone waits for work, so an idle
+// engine wakes once per dispatch.MaxWait, however many workers it has.
+func (e *Engine) feed(ctx, hard context.Context) {
+	defer close(e.tasks)
+	for {
+		n := e.takeSlots(ctx)
+		if n == 0 {
+			return
+		}
+		leases, err := e.Dispatch.Lease(ctx, n)
+		if err != nil && ctx.Err() == nil {
+			e.cfg.Log.Error("lease", "error", err)
+			e.pause(ctx, time.Second)
+		}
+		tasks := e.load(ctx, leases)
+		e.giveSlots(n - len(tasks))
+		for i, t := range tasks {
+			select {
+			case e.tasks <- t:
+			case <-ctx.Done():
+				e.handBack(hard, tasks[i:])
+				return
+			}
+		}
+	}
+}
+
+// takeSlots waits for an idle worker and takes all that are idle.
+func (e *Engine) takeSlots(ctx context.Context) int {
+	select {
+	case <-e.slots:
+	case <-ctx.Done():
+		return 0
+	}
+	n := 1
+	for {
+		select {
+		case <-e.slots:
+			n++
+		default:
+			return n
+		}
+	}
+}
+
+func (e *Engine) giveSlots(n int) {
+	for range n {
+		e.slots <- struct{}{}
+	}
+}
+
+// load reads the rows of leased jobs in one go. What has no row is forgotten.
+func (e *Engine) load(ctx context.Context, leases []dispatch.Lease) []task {
+	if len(leases) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(leases))
+	for i, l := range leases {
+		ids[i] = l.Job
+	}
+	jobs, err := e.State.Load(ctx, ids)
+	if err != nil {
+		if ctx.Err() == nil {
+			e.cfg.Log.Error("load jobs", "error", err)
+		}
+		e.release(ctx, leases, e.cfg.Now().Add(time.Second))
+		return nil
+	}
+	rows := make(map[int64]domain.Job, len(jobs))
+	for _, j := range jobs {
+		rows[j.ID] = j
+	}
+	tasks := make([]task, 0, len(leases))
+	for _, l := range leases {
+		job, ok := rows[l.Job]
+		if !ok {
+			e.acknowledge(ctx, l)
+			continue
+		}
+		tasks = append(tasks, task{l, job})
+	}
+	e.renewer.hold(leases)
+	return tasks
+}
+
+// handBack returns jobs that no worker has begun, so that another process can
+// have them at once.
+func (e *Engine) handBack(ctx context.Context, tasks []task) {
+	for _, t := range tasks {
+		e.renewer.drop(t.lease)
+		e.release(ctx, []dispatch.Lease{t.lease}, time.Time{})
+	}
+}
+
+func (e *Engine) release(ctx context.Context, leases []dispatch.Lease, at time.Time) {
+	for _, l := range leases {
+		if err := e.Dispatch.Release(ctx, l, at); err != nil && ctx.Err() == nil {
+			// The lease runs out by itself; the job is only later.
+			e.cfg.Log.Warn("release", "job", l.Job, "error", err)
+		}
+	}
+}
+
+func (e *Engine) acknowledge(ctx context.Context, l dispatch.Lease) {
+	if err := e.Dispatch.Ack(ctx, l); err != nil && ctx.Err() == nil {
+		// Redelivery finds the job done and acknowledges again.
+		e.cfg.Log.Warn("acknowledge", "job", l.Job, "error", err)
+	}
+}
+
+// pause waits on behalf of a background loop; it reports false when ctx ended.
+func (e *Engine) pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"sluice/internal/domain"
+	"sluice/internal/source"
+	"sluice/internal/state"
+)
+
+// Signup names an account to collect and the credential to do it with.
+type Signup struct {
+	Source, Login, Token string
+}
+
+// credentialOwner is the record a credential is sealed for.
+func credentialOwner(source, login string) string { return source + ":" + strings.ToLower(login) }
+
+// PutAccount stores an account and its credential, or renews the credential of
+// one that exists; if that was paused, its jobs go on. It makes no call and
+// starts no run.
+func (e *Engine) PutAccount(ctx context.Context, s Signup) (domain.Account, error) {
+	src, err := e.source(s.Source)
+	if err != nil {
+		return domain.Account{}, err
+	}
+	if err := src.CheckLogin(s.Login); err != nil {
+		return domain.Account{}, err
+	}
+	if s.Token == "" {
+		return domain.Account{}, domain.Errorf(domain.CodeInvalid, "account %s needs a token", s.Login)
+	}
+	sealed, err := e.Vault.Seal(s.Token, credentialOwner(s.Source, s.Login))
+	if err != nil {
+		return domain.Account{}, err
+	}
+	a, err := e.State.PutAccount(ctx, state.AccountSpec{
+		Source: s.Source, Login: s.Login, Owner: e.Vault.Name(s.Source + ":" + s.Token), Credential: sealed,
+	})
+	if err != nil {
+		return domain.Account{}, err
+	}
+	e.accounts.forget(a.ID)
+	// Jobs that were paused for the old credential go on with the new one.
+	refs, err := e.State.SetAccountState(ctx, a.ID, domain.AccountActive, "")
+	if err != nil {
+		return domain.Account{}, err
+	}
+	e.push(ctx, refs)
+	return a, nil
+}
+
+// Signup stores an account and starts its first run.
+func (e *Engine) Signup(ctx context.Context, s Signup) (domain.Account, domain.Run, error) {
+	a, err := e.PutAccount(ctx, s)
+	if err != nil {
+		return domain.Account{}, domain.Run{}, err
+	}
+	run, err := e.StartRun(ctx, a.ID, domain.TriggerSignup, domain.PriorityHigh)
+	return a, run, err
+}
+
+// StartRun begins a collection of an account: every trigger ends up here. If
+// one is under way it is returned with an error of code conflict.
+func (e *Engine) StartRun(ctx context.Context, account int64, by domain.Trigger, p domain.Priority) (domain.Run, error) {
+	if !by.Valid() {
+		return domain.Run{}, domain.Errorf(domain.CodeInvalid, "%q is not a trigger", by)
+	}
+	a, err := e.State.Account(ctx, account)
+	if err != nil {
+		return domain.Run{}, err
+	}
+	if a.State != domain.AccountActive {
+		return domain.Run{}, domain.Errorf(domain.CodeConflict, "account %s is %s: %s", a.Login, a.State, a.Reason)
+	}
+	if _, err := e.source(a.Source); err != nil {
+		return domain.Run{}, err
+	}
+	run, err := e.State.CreateRun(ctx, state.RunSpec{AccountID: account, Trigger: by, Priority: p, Anchor: e.cfg.Now()})
+	if err != nil {
+		return run, err
+	}
+	e.counters.RunsStarted.Add(1)
+	if err := e.plan(ctx, run); err != nil {
+		return run, err
+	}
+	return e.State.Run(ctx, run.ID)
+}
+
+// plan creates a run's first jobs. It can be repeated after an interruption.
+func (e *Engine) plan(ctx context.Context, run domain.Run) error {
+	src, err := e.source(run.Source)
+	if err != nil {
+		return err
+	}
+	specs, err := src.Plan(run)
+	if err != nil {
+		if _, failErr := e.State.FailRun(ctx, run.ID, err.Error()); failErr != nil {
+			return failErr
+		}
+		return err
+	}
+	refs, err := e.State.PlanRun(ctx, run.ID, specs)
+	if err != nil {
+		return err
+	}
+	e.cfg.Log.Info("run started", "run", run.ID, "account", run.Login, "trigger", run.Trigger, "jobs", len(refs))
+	e.push(ctx, refs)
+	e.watchers.notify()
+	return nil
+}
+
+// CancelRun ends a run; calls under way finish and their results are dropped.
+func (e *Engine) CancelRun(ctx context.Context, id int64, reason string) (domain.Run, error) {
+	run, err := e.State.CancelRun(ctx, id, reason)
+	if err != nil {
+		return run, err
+	}
+	e.ended(run)
+	return run, nil
+}
+
+// PauseAccount keeps an account's jobs from being begun until it is resumed.
+func (e *Engine) PauseAccount(ctx context.Context, id int64, reason string) error {
+	refs, err := e.State.SetAccountState(ctx, id, domain.AccountPaused, reason)
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(refs))
+	for i, ref := range refs {
+		ids[i] = ref.ID
+	}
+	e.watchers.notify()
+	return e.Dispatch.Remove(ctx, ids...)
+}
+
+// ResumeAccount lets a paused account's jobs go on.
+func (e *Engine) ResumeAccount(ctx context.Context, id int64) error {
+	refs, err := e.State.SetAccountState(ctx, id, domain.AccountActive, "")
+	if err != nil {
+		return err
+	}
+	e.accounts.forget(id)
+	e.push(ctx, refs)
+	e.watchers.notify()
+	return nil
+}
+
+// RetryJob brings a failed job back, and its run with it.
+func (e *Engine) RetryJob(ctx context.Context, id int64) (domain.Job, error) {
+	ref, err := e.State.RetryJob(ctx, id)
+	if err != nil {
+		return domain.Job{}, err
+	}
+	e.runs.forget(ref.RunID)
+	e.push(ctx, []domain.JobRef{ref})
+	e.watchers.notify()
+	return e.State.Job(ctx, id)
+}
+
+func (e *Engine) source(name string) (source.Source, error) {
+	src, ok := e.sources[name]
+	if !ok {
+		return nil, domain.Errorf(domain.CodeInvalid, "there is no source %q", name)
+	}
+	return src, nil
+}

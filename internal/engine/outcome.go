@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"sluice/internal/domain"
+	"sluice/internal/quota"
+	"sluice/internal/source"
+	"sluice/internal/state"
+)
+
+// settle returns the permit and turns a result into the outcome to commit.
+func (e *Engine) settle(ctx context.Context, lane string, job domain.Job, p quota.Permit, r source.Result) state.Outcome {
+	// The count must be right even when the engine is being stopped.
+	give := e.Quota.Settle
+	if r.Free {
+		give = e.Quota.Refund
+	}
+	r.Quota.RetryAfter = max(r.Quota.RetryAfter, e.stayAway(r))
+	window, err := give(context.WithoutCancel(ctx), p, r.Quota)
+	if err != nil {
+		e.cfg.Log.Warn("settle", "owner", p.Owner, "job", job.ID, "error", err)
+	}
+	o := e.judge(lane, job, r)
+	o.Window = window
+	return o
+}
+
+// stayAway is how long the whole owner is to be left alone after a limit.
+func (e *Engine) stayAway(r source.Result) time.Duration {
+	if r.Verdict == source.Wait {
+		return r.RetryAfter
+	}
+	return 0
+}
+
+// judge applies the retry policy.
+func (e *Engine) judge(lane string, job domain.Job, r source.Result) state.Outcome {
+	now := e.cfg.Now()
+	o := state.Outcome{Job: job.ID, Attempt: job.Attempt, At: now, Failure: r.Failure}
+	switch r.Verdict {
+	case source.Done:
+		e.outages.over(lane)
+		o.To, o.Items, o.Pages = domain.JobSucceeded, r.Items, r.Pages
+		o.Documents, o.Next, o.Cursors, o.Stored, o.DropResource = r.Documents, r.Next, r.Cursors, r.Stored, r.Drop
+	case source.Wait:
+		o.To, o.NotBefore = domain.JobReady, now.Add(r.RetryAfter)
+	case source.Retry:
+		e.retry(&o, lane, job, r, now)
+	case source.FailRun:
+		o.To, o.FailRun = domain.JobFailed, r.Failure.Message
+	case source.PauseAccount:
+		o.To, o.PauseAccount = domain.JobPaused, r.Failure.Message
+	default:
+		o.To, o.DropResource = domain.JobFailed, r.Drop
+	}
+	return o
+}
+
+// retry decides about a passing fault. An upstream that cannot be reached at
+// all is nobody's fault: its lane waits and no retry budget is used.
+func (e *Engine) retry(o *state.Outcome, lane string, job domain.Job, r source.Result, now time.Time) {
+	if r.Failure.Kind == domain.FailureConnection && r.Free {
+		o.To, o.NotBefore = domain.JobReady, e.outages.retryAt(lane, now)
+		return
+	}
+	e.outages.over(lane)
+	if job.Failures+1 >= e.cfg.MaxAttempts {
+		o.To, o.CountFailure = domain.JobFailed, true
+		return
+	}
+	delay := max(r.RetryAfter, e.cfg.backoff(job.Failures))
+	o.To, o.CountFailure, o.NotBefore = domain.JobReady, true, now.Add(delay)
+}
+
+// backoff doubles with every failure and is jittered over its upper half, so
+// that jobs that failed together do not come back together.
+func (c Config) backoff(failures int) time.Duration {
+	d := c.BackoffMax
+	if failures < 30 {
+		d = min(c.BackoffBase<<failures, c.BackoffMax)
+	}
+	return d/2 + time.Duration(c.Random()*float64(d/2))
+}

@@ -1,0 +1,128 @@
+// Package quota is the port to whatever keeps count of the ration an upstream
+// grants. A call is made only with a permit that Reserve granted; Settle or
+// Refund gives the permit back with what the upstream said.
+package quota
+
+import (
+	"context"
+	"time"
+
+	"sluice/internal/domain"
+)
+
+// Reason says why a reservation was refused, for people to read.
+type Reason string
+
+// The reasons for which a caller has to wait.
+const (
+	ReasonPrimary     Reason = "primary"     // the window's ration is spent
+	ReasonFloor       Reason = "floor"       // what is left is kept for the owner himself
+	ReasonConcurrency Reason = "concurrency" // too many calls of this owner are in flight
+	ReasonPoints      Reason = "points"      // the endpoint's points per minute are spent
+	ReasonRetryAfter  Reason = "retry_after" // the upstream told the owner to stay away
+)
+
+// Ask is a request for one call.
+type Ask struct {
+	Owner  string
+	Bucket string
+	// Endpoint groups calls that share a points-per-minute limit.
+	Endpoint string
+	// Cost is what the call takes from the window, at least 1.
+	Cost int
+	// Points is what the call takes from the minute, at least 1.
+	Points int
+}
+
+// Permit stands for one granted call. The caller holds it until the call is
+// settled or refunded.
+type Permit struct {
+	ID uint64
+	Ask
+	// GrantedAt orders permits; a response is compared with the window its
+	// permit was granted in.
+	GrantedAt time.Time
+}
+
+// Decision answers an Ask: either Granted with a Permit, or RetryAt, the
+// instant before which asking again is pointless, with the Reason.
+type Decision struct {
+	Granted bool
+	Permit  Permit
+	RetryAt time.Time
+	Reason  Reason
+	// Window is the durable form of the window after this decision; nil when
+	// the keeper needs no help to survive a restart.
+	Window *domain.QuotaWindow
+}
+
+// Response is what the upstream said about its ration.
+type Response struct {
+	// Known is false when the answer carried no rate headers or never came;
+	// the call is then assumed to have been counted.
+	Known     bool
+	Limit     int
+	Remaining int
+	// Reset is the window's end on the upstream's clock.
+	Reset time.Time
+	// Date is the upstream's clock when it answered, zero if it did not say.
+	Date time.Time
+	// Cost is what the call really took, when the upstream says so; 0 means
+	// as asked.
+	Cost int
+	// Exhausted is set when the upstream refused the call because the ration
+	// is spent, whatever Remaining says.
+	Exhausted bool
+	// RetryAfter parks the whole owner for this long, counted from now.
+	RetryAfter time.Duration
+}
+
+// Keeper grants and counts calls. Implementations are safe for concurrent use.
+type Keeper interface {
+	// Reserve grants the call or says when to come back. An error means that
+	// the count cannot be trusted now: no call may be made (fail closed).
+	Reserve(ctx context.Context, ask Ask) (Decision, error)
+	// Settle gives a permit back after its call was made or may have been
+	// made. It returns the window to persist, if any.
+	Settle(ctx context.Context, p Permit, r Response) (*domain.QuotaWindow, error)
+	// Refund gives a permit back whose call certainly cost nothing: it never
+	// left, or was answered 304. Rate headers, if known, are still learnt from.
+	Refund(ctx context.Context, p Permit, r Response) (*domain.QuotaWindow, error)
+	// Windows lists what is known about an owner, all owners for "".
+	Windows(ctx context.Context, owner string) ([]Window, error)
+}
+
+// Window is what is known about one owner's bucket, for display and forecast.
+type Window struct {
+	Owner     string    `json:"owner"`
+	Bucket    string    `json:"bucket"`
+	Limit     int       `json:"limit"`
+	Available int       `json:"available"`
+	InFlight  int       `json:"in_flight"`
+	Reset     time.Time `json:"reset,omitzero"`
+	// ParkedUntil and Parked say until when and why nobody is served.
+	ParkedUntil time.Time `json:"parked_until,omitzero"`
+	Parked      Reason    `json:"parked,omitempty"`
+}
+
+// Limits configures one bucket.
+type Limits struct {
+	// Limit is assumed until the upstream says otherwise.
+	Limit int
+	// Window is the assumed length of a window whose end is not known.
+	Window time.Duration
+	// Floor is what the owner keeps for himself.
+	Floor int
+	// PointsPerMinute bounds each endpoint (or, if PointsShared, the bucket).
+	PointsPerMinute int
+	PointsShared    bool
+	// PointsPeriod is the "minute" of PointsPerMinute; zero means a minute.
+	PointsPeriod time.Duration
+}
+
+// Config configures a Keeper: the buckets by name and the calls an owner may
+// have in flight over all of them.
+type Config struct {
+	Buckets     map[string]Limits
+	Concurrency int
+}

@@ -1,0 +1,93 @@
+// Package source is the port to an upstream API: what to ask for, how to make
+// one call, and what an answer means. A source never retries, never waits and
+// never touches a store; it says what should happen and the engine does it.
+package source
+
+import (
+	"context"
+	"time"
+
+	"sluice/internal/document"
+	"sluice/internal/domain"
+	"sluice/internal/quota"
+)
+
+// Source is one upstream API.
+type Source interface {
+	// Name is how accounts refer to the source, such as "github".
+	Name() string
+	// CheckLogin refuses a login that the upstream cannot have, before any call.
+	CheckLogin(login string) error
+	// Plan lists the first jobs of a run. It makes no call.
+	Plan(run domain.Run) ([]domain.JobSpec, error)
+	// Ask says what the job's call will take from the quota.
+	Ask(job domain.JobSpec, owner string) (quota.Ask, error)
+	// Call makes the job's one upstream call and says what it means. It always
+	// returns a Result; failures of the upstream are results, not errors. It
+	// makes no second call, and none when ctx is already done.
+	Call(ctx context.Context, c Call) Result
+}
+
+// Conditional is implemented by sources that can ask "only if it changed".
+type Conditional interface {
+	// StoredKey names the remembered page that a 304 to this job's call would
+	// stand for, "" if there can be none.
+	StoredKey(job domain.JobSpec) string
+}
+
+// Call is everything a source may use to make one call.
+type Call struct {
+	Run   domain.Run
+	Job   domain.Job
+	Token string
+	// Since is the cursor of the job's resource, zero on a first collection.
+	Since time.Time
+	// Cursors are all cursors of the account by "TYPE resource", as they were
+	// when the run was taken up.
+	Cursors map[string]time.Time
+	// Stored is the remembered page that a 304 would stand for, if any.
+	Stored *domain.Page
+}
+
+// Verdict is what should happen to the job.
+type Verdict uint8
+
+// The verdicts.
+const (
+	// Done: the page is complete.
+	Done Verdict = iota + 1
+	// Retry: a passing fault; try again after a backoff, at most a few times.
+	Retry
+	// Wait: not the job's fault (a limit was hit); try again later without
+	// counting it as a failure.
+	Wait
+	// Fail: trying again is pointless; the job fails, the run goes on.
+	Fail
+	// FailRun: the root of the run cannot be collected; the run fails.
+	FailRun
+	// PauseAccount: the credential is not accepted; a person must renew it.
+	PauseAccount
+)
+
+// Result is the meaning of one answer.
+type Result struct {
+	Verdict Verdict
+	Failure *domain.Failure
+	// RetryAfter is how long the upstream asked to stay away, for Wait and
+	// Retry; zero leaves it to the engine.
+	RetryAfter time.Duration
+	// Quota is what the answer said about the ration. Free marks a call that
+	// certainly cost nothing: it never left, or was answered 304.
+	Quota quota.Response
+	Free  bool
+
+	Documents []document.Document
+	Next      []domain.JobSpec
+	Cursors   []domain.Cursor
+	Stored    []domain.Page
+	// Items is how many documents the page held; Pages how many pages the
+	// upstream announced for the resource, 0 if it did not.
+	Items, Pages int
+	// Drop names a resource whose waiting jobs are pointless by now.
+	Drop string
+}

@@ -1,0 +1,161 @@
+// Package sqlitedb is the embedded database: one SQLite file in a data folder,
+// owned by one process. It opens and migrates the file, lets concurrent
+// writers share one fsync (group commit), and serves reads beside them. What
+// the tables mean is the business of the adapters built on it.
+package sqlitedb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"sluice/internal/domain"
+)
+
+// FileName is the name of the database in its data folder.
+const FileName = "sluice.db"
+
+// Options configures a DB.
+type Options struct {
+	// Dir is the data folder; it is created when missing.
+	Dir string
+	// Holder describes this process to another that wants the same folder,
+	// such as "sluice up on 127.0.0.1:8090".
+	Holder string
+	// MaxPages bounds the file, for tests of a full disk; 0 is no bound.
+	MaxPages int
+}
+
+// DB is an open database.
+type DB struct {
+	path  string
+	lock  *folderLock
+	reads *sqlitex.Pool
+
+	queue   chan request
+	quit    chan struct{}
+	stopped chan struct{}
+	close   sync.Once
+
+	transactions, readCount atomic.Int64
+}
+
+const readConnections = 4
+
+// Open locks the data folder, checks and migrates the database, and starts
+// the writer. The caller closes it.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, domain.Errorf(domain.CodeUnavailable, "create data folder %s: %w", o.Dir, err)
+	}
+	lock, err := lockFolder(o.Dir, o.Holder)
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{
+		path: filepath.Join(o.Dir, FileName), lock: lock,
+		queue: make(chan request, 1024), quit: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	writer, err := db.prepare(ctx, o)
+	if err != nil {
+		lock.release()
+		return nil, err
+	}
+	go db.writeLoop(writer)
+	return db, nil
+}
+
+func (db *DB) prepare(ctx context.Context, o Options) (*sqlite.Conn, error) {
+	if err := checkFile(db.path); err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, db.path); err != nil {
+		return nil, describe(fmt.Errorf("migrate %s: %w", db.path, err), db.path)
+	}
+	writer, err := openWriter(db.path, o.MaxPages)
+	if err != nil {
+		return nil, describe(fmt.Errorf("open %s: %w", db.path, err), db.path)
+	}
+	db.reads, err = sqlitex.NewPool(db.path, sqlitex.PoolOptions{
+		Flags: sqlite.OpenReadOnly, PoolSize: readConnections,
+	})
+	if err != nil {
+		return nil, describe(fmt.Errorf("open %s for reading: %w", db.path, joinClose(err, writer)), db.path)
+	}
+	return writer, nil
+}
+
+func openWriter(path string, maxPages int) (*sqlite.Conn, error) {
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return nil, err
+	}
+	pragmas := []string{
+		"PRAGMA journal_mode=WAL",
+		"PRAGMA synchronous=FULL",
+		"PRAGMA foreign_keys=ON",
+		"PRAGMA cache_size=-32768",
+		"PRAGMA wal_autocheckpoint=4000",
+		"PRAGMA temp_store=MEMORY",
+	}
+	if maxPages > 0 {
+		pragmas = append(pragmas, fmt.Sprintf("PRAGMA max_page_count=%d", maxPages))
+	}
+	for _, p := range pragmas {
+		if err := sqlitex.ExecuteTransient(conn, p, nil); err != nil {
+			return nil, joinClose(fmt.Errorf("%s: %w", p, err), conn)
+		}
+	}
+	return conn, nil
+}
+
+// Path is where the database file is.
+func (db *DB) Path() string { return db.path }
+
+// Transactions and Reads count what was done since Open: an idle process does
+// nothing.
+func (db *DB) Transactions() int64 { return db.transactions.Load() }
+
+// Reads counts read transactions since Open.
+func (db *DB) Reads() int64 { return db.readCount.Load() }
+
+// Read runs fn on a read-only connection that sees one consistent snapshot.
+func (db *DB) Read(ctx context.Context, fn func(*sqlite.Conn) error) error {
+	conn, err := db.reads.Take(ctx)
+	if err != nil {
+		return describe(errors.Join(db.closed(), fmt.Errorf("read: %w", err)), db.path)
+	}
+	defer db.reads.Put(conn)
+	db.readCount.Add(1)
+	if err := sqlitex.ExecuteTransient(conn, "BEGIN", nil); err != nil {
+		return describe(fmt.Errorf("begin read: %w", err), db.path)
+	}
+	err = fn(conn)
+	// Nothing was written, so whether the snapshot ends by commit or rollback
+	// makes no difference and its error tells nothing.
+	_ = sqlitex.ExecuteTransient(conn, "ROLLBACK", nil)
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), err) // the interruption alone does not say whose it was
+	}
+	return describe(err, db.path)
+}
+
+// Close commits what is queued, closes the file and frees the folder. It may
+// be called twice.
+func (db *DB) Close() error {
+	var err error
+	db.close.Do(func() {
+		close(db.quit)
+		<-db.stopped
+		err = db.reads.Close()
+		db.lock.release()
+	})
+	return err
+}

@@ -1,0 +1,132 @@
+package sqlitedb
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// Micros is how instants are stored: microseconds since 1970, 0 for none.
+func Micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// Time is the inverse of Micros.
+func Time(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
+}
+
+// chunkSizes are the row counts for which an INSERT is prepared: few enough to
+// stay in the statement cache, large enough to save most round trips.
+var chunkSizes = [...]int{64, 16, 4, 1}
+
+// InsertRows runs a multi-row INSERT in as few statements as the cached sizes
+// allow. head is everything up to VALUES, tail what follows the rows. bind
+// binds row i starting at the parameter base; each sees every returned row.
+func InsertRows(conn *sqlite.Conn, head, tail string, columns, rows int, bind func(s *sqlite.Stmt, base, i int), each func(*sqlite.Stmt)) error {
+	next := 0
+	for _, size := range chunkSizes {
+		for rows-next >= size {
+			stmt, err := conn.Prepare(insertSQL(head, tail, columns, size))
+			if err != nil {
+				return fmt.Errorf("prepare insert: %w", err)
+			}
+			for k := range size {
+				bind(stmt, 1+k*columns, next+k)
+			}
+			if err := drain(stmt, each); err != nil {
+				return err
+			}
+			next += size
+		}
+	}
+	return nil
+}
+
+func insertSQL(head, tail string, columns, rows int) string {
+	row := "(" + strings.TrimSuffix(strings.Repeat("?,", columns), ",") + ")"
+	return head + " VALUES " + strings.TrimSuffix(strings.Repeat(row+",", rows), ",") + " " + tail
+}
+
+func drain(stmt *sqlite.Stmt, each func(*sqlite.Stmt)) error {
+	for {
+		more, err := stmt.Step()
+		if err != nil {
+			_ = stmt.Reset() // repeats the error of Step
+			return err
+		}
+		if !more {
+			return stmt.Reset()
+		}
+		if each != nil {
+			each(stmt)
+		}
+	}
+}
+
+// Exec runs a cached statement with the given parameters, calling each for
+// every row it returns.
+func Exec(conn *sqlite.Conn, query string, each func(*sqlite.Stmt), args ...any) error {
+	stmt, err := conn.Prepare(query)
+	if err != nil {
+		return fmt.Errorf("prepare %q: %w", query, err)
+	}
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case int:
+			stmt.BindInt64(i+1, int64(v))
+		case int64:
+			stmt.BindInt64(i+1, v)
+		case string:
+			stmt.BindText(i+1, v)
+		case []byte:
+			BindBlob(stmt, i+1, v)
+		case bool:
+			stmt.BindBool(i+1, v)
+		case time.Time:
+			stmt.BindInt64(i+1, Micros(v))
+		default:
+			return fmt.Errorf("parameter %d of %q has the unsupported type %T", i+1, query, arg)
+		}
+	}
+	return drain(stmt, each)
+}
+
+// BindBlob binds bytes; no bytes are an empty blob, not NULL.
+func BindBlob(stmt *sqlite.Stmt, i int, b []byte) {
+	if len(b) == 0 {
+		stmt.BindZeroBlob(i, 0)
+		return
+	}
+	stmt.BindBytes(i, b)
+}
+
+// Blob copies a blob column.
+func Blob(stmt *sqlite.Stmt, column int) []byte {
+	b := make([]byte, stmt.ColumnLen(column))
+	stmt.ColumnBytes(column, b)
+	return b
+}
+
+// IDList renders ids as the JSON array that json_each takes, so that one
+// prepared statement serves any number of them.
+func IDList(ids []int64) string {
+	b := make([]byte, 0, 2+len(ids)*8)
+	b = append(b, '[')
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, id, 10)
+	}
+	return string(append(b, ']'))
+}

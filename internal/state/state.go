@@ -1,0 +1,221 @@
+// Package state is the port to the only truth: accounts, runs, jobs, cursors,
+// stored pages, quota windows, statistics. Everything else may vanish and is
+// rebuilt from here.
+//
+// Every method is one transaction. Methods are safe for concurrent use; an
+// error of code unavailable means that the same call may be repeated, and
+// repeating a call whose answer was lost changes nothing.
+package state
+
+import (
+	"context"
+	"time"
+
+	"sluice/internal/document"
+	"sluice/internal/domain"
+)
+
+// Accounts keeps the accounts and their sealed credentials.
+type Accounts interface {
+	// PutAccount creates the account (source, login) or, if it exists,
+	// replaces its owner and credential and makes it active again.
+	PutAccount(ctx context.Context, a AccountSpec) (domain.Account, error)
+	Account(ctx context.Context, id int64) (domain.Account, error)
+	AccountByLogin(ctx context.Context, source, login string) (domain.Account, error)
+	Accounts(ctx context.Context) ([]domain.Account, error)
+	// SetAccountState pauses, resumes or deletes an account. Pausing also
+	// pauses its waiting jobs; resuming makes paused jobs ready again and
+	// returns them.
+	SetAccountState(ctx context.Context, id int64, to domain.AccountState, reason string) ([]domain.JobRef, error)
+	// Credential returns the sealed credential and the id of its key.
+	Credential(ctx context.Context, account int64) (Sealed, error)
+}
+
+// AccountSpec is what PutAccount stores.
+type AccountSpec struct {
+	Source, Login, Owner string
+	Credential           Sealed
+}
+
+// Sealed is an encrypted secret; only the secret package can open it.
+type Sealed struct {
+	KeyID string
+	Data  []byte
+}
+
+// Runs keeps the runs.
+type Runs interface {
+	// CreateRun opens a run. It fails with code conflict, and returns the
+	// active run, if the account already has one.
+	CreateRun(ctx context.Context, r RunSpec) (domain.Run, error)
+	// PlanRun moves a run through PLANNING to RUNNING and creates its first
+	// jobs. Repeating it after an interruption creates nothing twice.
+	PlanRun(ctx context.Context, run int64, jobs []domain.JobSpec) ([]domain.JobRef, error)
+	Run(ctx context.Context, id int64) (domain.Run, error)
+	Runs(ctx context.Context, q RunQuery) ([]domain.Run, error)
+	// FailRun ends a run that could not collect its root, and cancels what
+	// is left of it.
+	FailRun(ctx context.Context, run int64, reason string) (domain.Run, error)
+	// CancelRun ends a run on request and cancels its unfinished jobs.
+	CancelRun(ctx context.Context, run int64, reason string) (domain.Run, error)
+	// CompleteRun stores the statistics of a FINALIZING run and completes it,
+	// both or neither. For a run that is already complete it does nothing.
+	CompleteRun(ctx context.Context, run int64, statistics []byte) (domain.Run, error)
+	// Ledger lists the pages of each resource of a run.
+	Ledger(ctx context.Context, run int64) ([]LedgerLine, error)
+}
+
+// RunSpec is what CreateRun stores.
+type RunSpec struct {
+	AccountID int64
+	Trigger   domain.Trigger
+	Priority  domain.Priority
+	Anchor    time.Time
+}
+
+// RunQuery selects runs, newest first. Zero fields do not restrict.
+type RunQuery struct {
+	AccountID  int64
+	ActiveOnly bool
+	// BeforeID pages backwards; Limit zero means 100.
+	BeforeID int64
+	Limit    int
+}
+
+// LedgerLine accounts for the pages of one resource: it is complete when
+// Stored equals Known and nothing is missing or failed.
+type LedgerLine struct {
+	Type     string `json:"type"`
+	Resource string `json:"resource"`
+	// Announced is how many pages the upstream said there are; 0 if it never did.
+	Announced int `json:"announced"`
+	Known     int `json:"known"`
+	Stored    int `json:"stored"`
+	Failed    int `json:"failed"`
+	Items     int `json:"items"`
+}
+
+// Jobs keeps the jobs. Claim and Finish are the hot path: adapters merge the
+// calls of concurrent workers into one transaction.
+type Jobs interface {
+	// Claim takes a waiting job for one attempt. It fails with code stale if
+	// the job is not waiting any more.
+	Claim(ctx context.Context, c Claim) (domain.Job, error)
+	// Finish commits one attempt: documents, next jobs, cursor, stored page,
+	// the job's new state and the run's counters, all or nothing. It fails
+	// with code stale if another attempt owns the job. Repeating a Finish that
+	// was committed returns the same effect.
+	Finish(ctx context.Context, o Outcome) (Effect, error)
+	Job(ctx context.Context, id int64) (domain.Job, error)
+	// Load reads several jobs at once, in any order; unknown ids are left out.
+	Load(ctx context.Context, ids []int64) ([]domain.Job, error)
+	Jobs(ctx context.Context, q JobQuery) ([]domain.Job, error)
+	// RetryJob brings a failed job back with a fresh retry budget, and its
+	// run with it.
+	RetryJob(ctx context.Context, id int64) (domain.JobRef, error)
+	// Waiting calls fn for every job that waits for a worker, in id order:
+	// what dispatch is rebuilt from.
+	Waiting(ctx context.Context, fn func(domain.JobRef) error) error
+	// Children lists the waiting jobs that a finished job created.
+	Children(ctx context.Context, parent int64) ([]domain.JobRef, error)
+	// RecoverRunning makes jobs ready again whose worker is gone: all RUNNING
+	// ones, as no worker of this store is alive. A job lost more than maxLost
+	// times fails instead. It returns how many were recovered and which runs
+	// ended with that.
+	RecoverRunning(ctx context.Context, maxLost int) (recovered int, ended []domain.Run, err error)
+}
+
+// Claim asks for one attempt at a job.
+type Claim struct {
+	Job int64
+	At  time.Time
+	// Window, if set, is stored with the claim: the call is paid for before
+	// it is made.
+	Window *domain.QuotaWindow
+}
+
+// Outcome is everything one attempt brought about.
+type Outcome struct {
+	Job     int64
+	Attempt int64
+	At      time.Time
+	// To is the job's new state: SUCCEEDED, FAILED, READY or PAUSED.
+	To domain.JobStatus
+	// NotBefore delays a job that goes back to READY.
+	NotBefore time.Time
+	// CountFailure takes one from the retry budget.
+	CountFailure bool
+	Failure      *domain.Failure
+	// Items and Pages fill the ledger (see domain.Job).
+	Items, Pages int
+	Documents    []document.Document
+	Next         []domain.JobSpec
+	// Cursors move with the last page of their resource. Pages are chained,
+	// so every earlier one is stored by then.
+	Cursors []domain.Cursor
+	// Stored replaces the remembered page of the same key.
+	Stored []domain.Page
+	// Window, if set, is stored as with Claim.
+	Window *domain.QuotaWindow
+	// DropResource cancels the run's waiting jobs for this resource: the
+	// upstream no longer has it.
+	DropResource string
+	// PauseAccount pauses the account and all its waiting jobs, with a reason.
+	PauseAccount string
+	// FailRun ends the run: its root could not be collected.
+	FailRun string
+}
+
+// Effect is what a Finish brought about.
+type Effect struct {
+	Created []domain.JobRef
+	// Canceled are waiting jobs that must not be handed out any more.
+	Canceled []int64
+	// Closed is the run as it moved to FINALIZING or FAILED with this very
+	// outcome; nil otherwise. It is reported to one finisher only.
+	Closed *domain.Run
+}
+
+// JobQuery selects jobs in id order. Zero fields do not restrict.
+type JobQuery struct {
+	RunID    int64
+	Statuses []domain.JobStatus
+	AfterID  int64
+	// Limit zero means 100.
+	Limit int
+}
+
+// Collection keeps what lets a later run be incremental.
+type Collection interface {
+	Cursor(ctx context.Context, account int64, resource string) (time.Time, error)
+	// Cursors returns all cursors of an account by resource.
+	Cursors(ctx context.Context, account int64) (map[string]time.Time, error)
+	StoredPage(ctx context.Context, account int64, key string) (domain.Page, bool, error)
+}
+
+// Quotas keeps the durable form of quota windows for an in-process keeper.
+type Quotas interface {
+	QuotaWindows(ctx context.Context) ([]domain.QuotaWindow, error)
+	PutQuotaWindow(ctx context.Context, w domain.QuotaWindow) error
+}
+
+// Statistics keeps what was computed for each account.
+type Statistics interface {
+	// AccountStatistics returns the newest statistics of an account.
+	AccountStatistics(ctx context.Context, account int64) ([]byte, bool, error)
+	// AllStatistics calls fn with the newest statistics of every account.
+	AllStatistics(ctx context.Context, fn func(account domain.Account, statistics []byte) error) error
+}
+
+// Store is everything an adapter offers.
+type Store interface {
+	Accounts
+	Runs
+	Jobs
+	Collection
+	Quotas
+	Statistics
+	// Check proves that the store can be read and written.
+	Check(ctx context.Context) error
+	Close() error
+}

@@ -1,0 +1,127 @@
+package statetest
+
+import (
+	"strings"
+
+	"sluice/internal/domain"
+	"sluice/internal/state"
+)
+
+var accountCases = []testCase{
+	{"PutAccountCreates", putAccountCreates},
+	{"PutAccountAgainReplacesAndActivates", putAccountAgain},
+	{"LoginsIgnoreCase", loginsIgnoreCase},
+	{"SourcesAreApart", sourcesAreApart},
+	{"ConcurrentSignupsMakeOneAccount", concurrentSignups},
+	{"UnknownAccounts", unknownAccounts},
+	{"AccountStates", accountStates},
+}
+
+func putAccountCreates(x *fixture) {
+	a := x.account("octocat")
+	if a.ID == 0 || a.CreatedAt.IsZero() || a.UpdatedAt.IsZero() {
+		x.Fatalf("incomplete: %+v", a)
+	}
+	want(x, "account", a, domain.Account{
+		ID: a.ID, Source: "github", Login: "octocat", State: domain.AccountActive, Owner: "owner of octocat",
+		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
+	})
+	got, err := x.Account(x.ctx, a.ID)
+	x.ok(err)
+	want(x, "by id", got, a)
+	sealed, err := x.Credential(x.ctx, a.ID)
+	x.ok(err)
+	want(x, "credential", sealed, state.Sealed{KeyID: "key-1", Data: []byte("sealed octocat")})
+	b := x.account("hubot")
+	all, err := x.Accounts(x.ctx)
+	x.ok(err)
+	want(x, "all accounts", all, []domain.Account{a, b})
+}
+
+func putAccountAgain(x *fixture) {
+	a := x.account("octocat")
+	_, err := x.SetAccountState(x.ctx, a.ID, domain.AccountPaused, "the token expired")
+	x.ok(err)
+	again, err := x.PutAccount(x.ctx, state.AccountSpec{
+		Source: "github", Login: "octocat", Owner: "someone else",
+		Credential: state.Sealed{KeyID: "key-2", Data: []byte{0, 1, 2, 255}},
+	})
+	x.ok(err)
+	want(x, "id", again.ID, a.ID)
+	want(x, "state", again.State, domain.AccountActive)
+	want(x, "reason", again.Reason, "")
+	want(x, "owner", again.Owner, "someone else")
+	want(x, "creation", again.CreatedAt, a.CreatedAt)
+	sealed, err := x.Credential(x.ctx, a.ID)
+	x.ok(err)
+	want(x, "credential", sealed, state.Sealed{KeyID: "key-2", Data: []byte{0, 1, 2, 255}})
+	all, err := x.Accounts(x.ctx)
+	x.ok(err)
+	want(x, "number of accounts", len(all), 1)
+}
+
+func loginsIgnoreCase(x *fixture) {
+	a := x.account("OctoCat")
+	for _, login := range []string{"octocat", "OCTOCAT", "OctoCat"} {
+		got, err := x.AccountByLogin(x.ctx, "github", login)
+		x.ok(err)
+		want(x, login, got, a)
+	}
+	want(x, "second signup", x.account("oCTOcAT").ID, a.ID)
+}
+
+func sourcesAreApart(x *fixture) {
+	a := x.account("octocat")
+	b, err := x.PutAccount(x.ctx, state.AccountSpec{Source: "gitlab", Login: "octocat", Owner: "o"})
+	x.ok(err)
+	if a.ID == b.ID {
+		x.Fatalf("two sources share account %d", a.ID)
+	}
+	sealed, err := x.Credential(x.ctx, b.ID)
+	x.ok(err)
+	want(x, "length of no credential", len(sealed.Data), 0)
+}
+
+func concurrentSignups(x *fixture) {
+	ids := make([]int64, crowd)
+	errs := make([]error, crowd)
+	together(crowd, func(i int) {
+		a, err := x.PutAccount(x.ctx, state.AccountSpec{Source: "github", Login: "octocat", Owner: "o"})
+		ids[i], errs[i] = a.ID, err
+	})
+	for i := range ids {
+		x.ok(errs[i])
+		want(x, "id", ids[i], ids[0])
+	}
+}
+
+func unknownAccounts(x *fixture) {
+	known := x.account("octocat")
+	_, err := x.Account(x.ctx, known.ID+1)
+	x.wantCode(err, domain.CodeNotFound)
+	_, err = x.AccountByLogin(x.ctx, "github", "octocatt")
+	x.wantCode(err, domain.CodeNotFound)
+	if !strings.Contains(err.Error(), "octocatt") {
+		x.Errorf("the error does not say who is unknown: %v", err)
+	}
+	_, err = x.AccountByLogin(x.ctx, "gitlab", "octocat")
+	x.wantCode(err, domain.CodeNotFound)
+	_, err = x.Credential(x.ctx, known.ID+1)
+	x.wantCode(err, domain.CodeNotFound)
+	_, err = x.SetAccountState(x.ctx, known.ID+1, domain.AccountPaused, "")
+	x.wantCode(err, domain.CodeNotFound)
+	_, err = x.CreateRun(x.ctx, state.RunSpec{AccountID: known.ID + 1, Trigger: domain.TriggerManual, Priority: domain.PriorityLow})
+	x.wantCode(err, domain.CodeNotFound)
+}
+
+func accountStates(x *fixture) {
+	a := x.account("octocat")
+	for _, s := range []domain.AccountState{domain.AccountPaused, domain.AccountDeleted, domain.AccountActive} {
+		_, err := x.SetAccountState(x.ctx, a.ID, s, "because "+string(s))
+		x.ok(err)
+		got, err := x.Account(x.ctx, a.ID)
+		x.ok(err)
+		want(x, "state", got.State, s)
+		want(x, "reason", got.Reason, "because "+string(s))
+	}
+}

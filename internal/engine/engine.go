@@ -157,18 +157,19 @@ func (e *Engine) Start(ctx context.Context) error {
 		stopHard()
 		return err
 	}
-	e.tasks = make(chan task)
-	e.slots = make(chan struct{}, e.cfg.Workers)
+	// Each worker may have one job in hand and one ahead.
+	e.tasks = make(chan task, 2*e.cfg.Workers)
+	e.slots = make(chan struct{}, 2*e.cfg.Workers)
+	e.giveSlots(2 * e.cfg.Workers)
 	// Leases are renewed until the last worker is done.
 	renew, stopRenew := context.WithCancel(hard)
 	e.background.Go(func() { e.renewer.loop(renew) })
 	var workers sync.WaitGroup
 	for range e.cfg.Workers {
-		e.slots <- struct{}{}
-		workers.Go(func() { e.work(hard) })
+		workers.Go(func() { e.work(feed, hard) })
 	}
 	e.background.Go(func() { workers.Wait(); stopRenew() })
-	e.background.Go(func() { e.feed(feed, hard) })
+	e.background.Go(func() { e.feed(feed) })
 	e.background.Go(func() { e.finisher.loop(feed, hard) })
 	e.started = true
 	return nil

@@ -16,7 +16,7 @@ type task struct {
 
 // feed leases jobs for idle workers. It alone waits for work, so an idle
 // engine wakes once per dispatch.MaxWait, however many workers it has.
-func (e *Engine) feed(ctx, hard context.Context) {
+func (e *Engine) feed(ctx context.Context) {
 	defer close(e.tasks)
 	for {
 		n := e.takeSlots(ctx)
@@ -30,13 +30,9 @@ func (e *Engine) feed(ctx, hard context.Context) {
 		}
 		tasks := e.load(ctx, leases)
 		e.giveSlots(n - len(tasks))
-		for i, t := range tasks {
-			select {
-			case e.tasks <- t:
-			case <-ctx.Done():
-				e.handBack(hard, tasks[i:])
-				return
-			}
+		for _, t := range tasks {
+			// There is room: no more tasks are about than there are slots.
+			e.tasks <- t
 		}
 	}
 }
@@ -97,15 +93,6 @@ func (e *Engine) load(ctx context.Context, leases []dispatch.Lease) []task {
 	}
 	e.renewer.hold(leases)
 	return tasks
-}
-
-// handBack returns jobs that no worker has begun, so that another process can
-// have them at once.
-func (e *Engine) handBack(ctx context.Context, tasks []task) {
-	for _, t := range tasks {
-		e.renewer.drop(t.lease)
-		e.release(ctx, []dispatch.Lease{t.lease}, time.Time{})
-	}
 }
 
 func (e *Engine) release(ctx context.Context, leases []dispatch.Lease, at time.Time) {

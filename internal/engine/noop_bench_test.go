@@ -8,35 +8,36 @@ import (
 	"sluice/internal/engine"
 	"sluice/internal/engine/enginetest"
 	"sluice/internal/source"
+	"sluice/internal/wiring"
 )
 
 // BenchmarkDurableNoop measures jobs through the whole engine: planned,
 // leased, committed with an fsync, completed.
 func BenchmarkDurableNoop(b *testing.B) {
 	ctx := context.Background()
-	rig, err := enginetest.Open(ctx, enginetest.Setup{
-		Dir: b.TempDir(), Config: engine.Config{Workers: 50},
+	svc, err := wiring.Open(ctx, wiring.Options{
+		DataDir: b.TempDir(), Engine: engine.Config{Workers: 50}, Quota: wiring.NoQuota(),
 		Sources: []source.Source{&enginetest.Noop{Jobs: b.N, FanOut: 500}},
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := rig.Engine.Start(ctx); err != nil {
+	if err := svc.Engine.Start(ctx); err != nil {
 		b.Fatal(err)
 	}
 	b.ResetTimer()
-	_, run, err := rig.Engine.Signup(ctx, engine.Signup{Source: "noop", Login: "bench", Token: "t"})
+	_, run, err := svc.Engine.Signup(ctx, engine.Signup{Source: "noop", Login: "bench", Token: "t"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	done, err := rig.Wait(ctx, run.ID)
+	done, err := svc.WaitRun(ctx, run.ID)
 	if err != nil || done.Status != domain.RunCompleted || done.Succeeded < int64(b.N) {
 		b.Fatalf("run %+v, error %v", done, err)
 	}
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
-	b.ReportMetric(float64(b.N)/float64(rig.DB.Transactions()), "jobs/transaction")
-	if err := rig.Close(ctx); err != nil {
+	b.ReportMetric(float64(b.N)/float64(svc.DB.Transactions()), "jobs/transaction")
+	if err := svc.Close(ctx); err != nil {
 		b.Fatal(err)
 	}
 }

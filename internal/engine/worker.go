@@ -11,52 +11,120 @@ import (
 	"sluice/internal/state"
 )
 
-// work is one worker: it takes tasks until the feeder stops.
-func (e *Engine) work(hard context.Context) {
-	for t := range e.tasks {
-		e.process(hard, t)
-		e.renewer.drop(t.lease)
-		e.slots <- struct{}{}
+// begun is a job that is reserved and claimed: its call may be made.
+type begun struct {
+	task
+	permit quota.Permit
+	source source.Source
+	call   source.Call
+}
+
+// work is one worker: one call at a time until the feeder stops. While the
+// outcome of a call is being written the next job is claimed, so that both
+// share one fsync; the next call begins when the outcome is on disk.
+func (e *Engine) work(feed, hard context.Context) {
+	var next *begun
+	for {
+		if next == nil {
+			t, ok := <-e.tasks
+			if !ok {
+				return
+			}
+			if next = e.begin(feed, hard, t); next == nil {
+				continue
+			}
+		}
+		if feed.Err() != nil {
+			e.handBackBegun(hard, next)
+			next = nil
+			continue
+		}
+		e.counters.Calls.Add(1)
+		result := next.source.Call(hard, next.call)
+		outcome := e.settle(hard, next.lease.Lane, next.job, next.permit, result)
+		ahead := e.beginAhead(feed, hard)
+		e.commit(hard, next.task, outcome)
+		e.leave(next.task)
+		next = <-ahead
 	}
 }
 
-// process takes one job through reserve → claim → call → commit → acknowledge.
-// Whatever fails before the call leaves the job as it was.
-func (e *Engine) process(ctx context.Context, t task) {
-	if t.job.Status.Ended() || t.job.Status == domain.JobPaused {
-		e.redelivered(ctx, t)
-		return
+// leave says that the worker is through with a task, however it went.
+func (e *Engine) leave(t task) {
+	e.renewer.drop(t.lease)
+	e.slots <- struct{}{}
+}
+
+// beginAhead begins a task that already waits, if there is one.
+func (e *Engine) beginAhead(feed, hard context.Context) <-chan *begun {
+	ahead := make(chan *begun, 1)
+	select {
+	case t, ok := <-e.tasks:
+		if ok {
+			go func() { ahead <- e.begin(feed, hard, t) }()
+			return ahead
+		}
+	default:
 	}
+	ahead <- nil
+	return ahead
+}
+
+// begin takes one job through reserve and claim. It returns nil when that did
+// not work out; the job is then left as it was and the task is done with.
+func (e *Engine) begin(feed, hard context.Context, t task) *begun {
+	var b *begun
+	switch {
+	case feed.Err() != nil:
+		e.release(hard, []dispatch.Lease{t.lease}, time.Time{})
+	case t.job.Status.Ended() || t.job.Status == domain.JobPaused:
+		e.redelivered(hard, t)
+	default:
+		b = e.reserveAndClaim(hard, t)
+	}
+	if b == nil {
+		e.leave(t)
+	}
+	return b
+}
+
+func (e *Engine) reserveAndClaim(ctx context.Context, t task) *begun {
 	account, run, src, err := e.context(ctx, t.job)
 	if err != nil {
 		e.postpone(ctx, t, "prepare", err)
-		return
+		return nil
 	}
 	ask, err := src.Ask(t.job.JobSpec, account.Owner)
 	if err != nil {
 		e.postpone(ctx, t, "price", err)
-		return
+		return nil
 	}
 	decision, err := e.Quota.Reserve(ctx, ask)
 	if err != nil {
 		e.postpone(ctx, t, "reserve", err)
-		return
+		return nil
 	}
 	if !decision.Granted {
 		e.park(ctx, t.lease, decision)
-		return
+		return nil
 	}
 	job, err := e.State.Claim(ctx, state.Claim{Job: t.job.ID, At: e.cfg.Now(), Window: decision.Window})
 	if err != nil {
 		e.refund(ctx, decision.Permit)
 		e.claimFailed(ctx, t, err)
-		return
+		return nil
 	}
+	t.job = job
 	call := e.recall(ctx, run, job)
 	call.Token = account.token
-	e.counters.Calls.Add(1)
-	result := src.Call(ctx, call)
-	e.commit(ctx, t, e.settle(ctx, t.lease.Lane, job, decision.Permit, result))
+	return &begun{task: t, permit: decision.Permit, source: src, call: call}
+}
+
+// handBackBegun undoes a claim whose call will not be made by this process.
+func (e *Engine) handBackBegun(ctx context.Context, b *begun) {
+	e.refund(ctx, b.permit)
+	e.commit(ctx, b.task, state.Outcome{Job: b.job.ID, Attempt: b.job.Attempt, At: e.cfg.Now(), To: domain.JobReady})
+	e.leave(b.task)
 }
 
 // context gathers whose job it is and who can make its call.

@@ -18,7 +18,7 @@ import (
 const maxGroup = 256
 
 // request is one unit of work for the writer. run is called inside a
-// transaction that may be rolled back and run again; done is called once, when
+// transaction and undoes what it did if it fails; done is called once, when
 // the fate of the transaction is known.
 type request interface {
 	run(*sqlite.Conn) error
@@ -68,7 +68,7 @@ func (db *DB) commit(conn *sqlite.Conn, group []request) {
 	results := make([]error, len(group))
 	err := db.transact(conn, func() error {
 		for i, r := range group {
-			results[i] = savepoint(conn, r.run)
+			results[i] = r.run(conn)
 			// A full disk or an I/O error makes SQLite give up the whole
 			// transaction; then nobody's work was done.
 			if results[i] != nil && conn.AutocommitEnabled() {

@@ -1,0 +1,155 @@
+package statetest
+
+import (
+	"errors"
+	"slices"
+
+	"sluice/internal/domain"
+	"sluice/internal/state"
+)
+
+var queryCases = []testCase{
+	{"WaitingInIDOrder", waitingOrder},
+	{"WaitingStreams", waitingStreams},
+	{"WaitingStops", waitingStops},
+	{"JobQueries", jobQueries},
+	{"DefaultLimits", defaultLimits},
+	{"Ledger", ledger},
+	{"Check", check},
+}
+
+// waitingOrder has two runs whose jobs take turns.
+func waitingOrder(x *fixture) {
+	_, a := x.running("octocat", "a")
+	_, b := x.running("hubot", "a")
+	var want1 []int64
+	a1 := x.succeed(a[0].ID, specs("b", "c")...).Created
+	b1 := x.succeed(b[0].ID, specs("b", "c")...).Created
+	a2 := x.succeed(a1[0].ID, spec("d")).Created
+	want1 = append(want1, a1[1].ID, b1[0].ID, b1[1].ID, a2[0].ID)
+	slices.Sort(want1)
+	want(x, "waiting", x.waitingIDs(), want1)
+	x.ok(x.Waiting(x.ctx, func(ref domain.JobRef) error {
+		j := x.job(ref.ID)
+		want(x, "ref", ref, domain.JobRef{
+			ID: j.ID, RunID: j.RunID, AccountID: j.AccountID, Bucket: j.Bucket, Class: j.Class, Priority: j.Priority, NotBefore: j.NotBefore,
+		})
+		return nil
+	}))
+}
+
+func waitingStreams(x *fixture) {
+	const many = 12_000
+	_, refs := x.running("octocat", resources(many)...)
+	want(x, "planned", len(refs), many)
+	x.claim(refs[many/2].ID)
+	expected := slices.Delete(refIDs(refs), many/2, many/2+1)
+	if got := x.waitingIDs(); !slices.Equal(got, expected) {
+		x.Fatalf("got %d waiting jobs, want %d in order", len(got), len(expected))
+	}
+}
+
+func waitingStops(x *fixture) {
+	x.running("octocat", "a", "b", "c")
+	calls, stop := 0, errors.New("stop")
+	err := x.Waiting(x.ctx, func(domain.JobRef) error { calls++; return stop })
+	if !errors.Is(err, stop) || calls != 1 {
+		x.Fatalf("after %d calls got error %v, want one call and its error", calls, err)
+	}
+}
+
+func jobQueries(x *fixture) {
+	r, refs := x.running("octocat", resources(5)...)
+	other, _ := x.running("hubot", "a")
+	x.succeed(refs[1].ID)
+	x.fail(refs[3].ID)
+	list := func(q state.JobQuery) []int64 {
+		jobs, err := x.Jobs(x.ctx, q)
+		x.ok(err)
+		out := []int64{}
+		for _, j := range jobs {
+			want(x, "listed job", j, x.job(j.ID))
+			out = append(out, j.ID)
+		}
+		return out
+	}
+	all := refIDs(refs)
+	want(x, "of a run", list(state.JobQuery{RunID: r.ID}), all)
+	want(x, "of all runs", len(list(state.JobQuery{})), 6)
+	want(x, "first page", list(state.JobQuery{RunID: r.ID, Limit: 2}), all[:2])
+	want(x, "second page", list(state.JobQuery{RunID: r.ID, Limit: 2, AfterID: all[1]}), all[2:4])
+	want(x, "last page", list(state.JobQuery{RunID: r.ID, Limit: 2, AfterID: all[3]}), all[4:])
+	ended := []domain.JobStatus{domain.JobFailed, domain.JobSucceeded}
+	want(x, "by status", list(state.JobQuery{RunID: r.ID, Statuses: ended}), []int64{all[1], all[3]})
+	want(x, "by status of another run", list(state.JobQuery{RunID: other.ID, Statuses: ended}), []int64{})
+	_, err := x.Job(x.ctx, 1<<40)
+	x.wantCode(err, domain.CodeNotFound)
+}
+
+func defaultLimits(x *fixture) {
+	r, _ := x.running("octocat", resources(130)...)
+	jobs, err := x.Jobs(x.ctx, state.JobQuery{RunID: r.ID})
+	x.ok(err)
+	want(x, "jobs without a limit", len(jobs), 100)
+	jobs, err = x.Jobs(x.ctx, state.JobQuery{RunID: r.ID, Limit: 120})
+	x.ok(err)
+	want(x, "jobs with a limit", len(jobs), 120)
+	a := x.account("hubot")
+	for range 101 {
+		_, err := x.CancelRun(x.ctx, x.created(a.ID).ID, "")
+		x.ok(err)
+	}
+	runs, err := x.Runs(x.ctx, state.RunQuery{AccountID: a.ID})
+	x.ok(err)
+	want(x, "runs without a limit", len(runs), 100)
+}
+
+func ledger(x *fixture) {
+	r, refs := x.running("octocat", "user", "repo:1", "repo:2")
+	o := x.outcome(x.claim(refs[1].ID), domain.JobSucceeded)
+	o.Items, o.Pages = 100, 3
+	second := page("repo:1", "2")
+	second.Announced = true
+	o.Next = []domain.JobSpec{second}
+	created := x.finish(o).Created
+	x.fail(refs[2].ID)
+	lines := func() []state.LedgerLine {
+		got, err := x.Ledger(x.ctx, r.ID)
+		x.ok(err)
+		return got
+	}
+	want(x, "ledger", lines(), []state.LedgerLine{
+		{Type: "LIST", Resource: "user", Known: 1},
+		{Type: "LIST", Resource: "repo:1", Announced: 3, Known: 3, Stored: 1, Items: 100},
+		{Type: "LIST", Resource: "repo:2", Known: 1, Failed: 1},
+	})
+	third := page("repo:1", "3")
+	third.Announced = true
+	for _, items := range []int{100, 17} {
+		o = x.outcome(x.claim(created[0].ID), domain.JobSucceeded)
+		o.Items = items
+		if items == 100 {
+			o.Next = []domain.JobSpec{third}
+		}
+		created = x.finish(o).Created
+	}
+	want(x, "a complete resource", lines()[1], state.LedgerLine{
+		Type: "LIST", Resource: "repo:1", Announced: 3, Known: 3, Stored: 3, Items: 217,
+	})
+	other, err := x.Ledger(x.ctx, 1<<40)
+	x.ok(err)
+	want(x, "ledger of no run", len(other), 0)
+}
+
+func check(x *fixture) {
+	x.ok(x.Check(x.ctx))
+	x.ok(x.Check(x.ctx))
+	x.ok(x.Close())
+	if err := x.Check(x.ctx); domain.CodeOf(err) != domain.CodeUnavailable {
+		x.Errorf("a closed store says %v, want code unavailable", err)
+	}
+	if _, err := x.Accounts(x.ctx); domain.CodeOf(err) != domain.CodeUnavailable {
+		x.Errorf("a closed store reads with %v, want code unavailable", err)
+	}
+	x.ok(x.Close())
+}

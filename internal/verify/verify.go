@@ -1,0 +1,130 @@
+// Package verify compares what was collected with what the simulated GitHub
+// says a complete collection must contain.
+package verify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"sluice/internal/document"
+	sim "sluice/internal/simulator/github"
+)
+
+// maxDifferences bounds a report; one is enough to fail.
+const maxDifferences = 20
+
+// Account compares the documents of an account with the truth and lists what
+// differs; nothing means that they are equal.
+func Account(ctx context.Context, docs document.Reader, account int64, truth sim.Truth) ([]string, error) {
+	c := &comparison{want: map[document.Key]string{}}
+	c.expect(account, truth)
+	err := docs.Scan(ctx, document.Query{Account: account}, func(d *document.Document) error {
+		c.seen(d)
+		return nil
+	})
+	return c.report(), err
+}
+
+type comparison struct {
+	// want maps what must be there to its expected face; entries are removed
+	// as they are found.
+	want        map[document.Key]string
+	differences []string
+}
+
+func (c *comparison) expect(account int64, truth sim.Truth) {
+	add := func(kind document.Kind, name, face string) {
+		c.want[document.Key{Account: account, Kind: kind, Name: name}] = face
+	}
+	add(document.KindProfile, strconv.FormatInt(truth.Profile.ID, 10), truth.Profile.Login)
+	for _, r := range truth.Repositories {
+		id := strconv.FormatInt(r.ID, 10)
+		add(document.KindRepository, id, fmt.Sprint(r.FullName, r.Fork, r.Private, r.Stars, r.Language))
+		for _, k := range r.Commits {
+			add(document.KindCommit, id+":"+k.SHA, fmt.Sprint(r.ID, stamp(k.CommittedAt), k.Additions, k.Deletions, k.AuthorLogin))
+		}
+		for _, i := range r.Issues {
+			add(document.KindIssue, strconv.FormatInt(i.ID, 10), item(r.ID, i))
+		}
+		for _, p := range r.Pulls {
+			add(document.KindPull, strconv.FormatInt(p.ID, 10), item(r.ID, p))
+		}
+	}
+	for _, e := range truth.Events {
+		add(document.KindEvent, e, "")
+	}
+}
+
+func item(repository int64, i sim.TruthItem) string {
+	return face(repository, int64(i.Number), i.State, i.AuthorLogin, i.CreatedAt, i.UpdatedAt, deref(i.ClosedAt), deref(i.MergedAt))
+}
+
+func face(repository, number int64, state, author string, at ...time.Time) string {
+	times := make([]string, len(at))
+	for i, t := range at {
+		times[i] = stamp(t)
+	}
+	return fmt.Sprint(repository, " #", number, " ", state, " ", author, " ", times)
+}
+
+func deref(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// faceOf renders a document the way expect renders the truth.
+func faceOf(d *document.Document) string {
+	switch d.Kind {
+	case document.KindProfile:
+		return d.Author
+	case document.KindRepository:
+		return fmt.Sprint(d.Title, d.Fork, d.Private, d.Stars, d.Language)
+	case document.KindCommit:
+		return fmt.Sprint(d.Repository, stamp(d.CreatedAt), d.Additions, d.Deletions, d.Author)
+	case document.KindIssue, document.KindPull:
+		return face(d.Repository, d.Number, d.State, d.Author, d.CreatedAt, d.UpdatedAt, d.ClosedAt, d.MergedAt)
+	}
+	return ""
+}
+
+func (c *comparison) seen(d *document.Document) {
+	want, ok := c.want[d.Key]
+	if !ok {
+		c.differ("%s %s is stored but does not exist", d.Kind, d.Name)
+		return
+	}
+	delete(c.want, d.Key)
+	if got := faceOf(d); got != want {
+		c.differ("%s %s is %q, the truth is %q", d.Kind, d.Name, got, want)
+	}
+}
+
+func (c *comparison) differ(format string, args ...any) {
+	if len(c.differences) < maxDifferences {
+		c.differences = append(c.differences, fmt.Sprintf(format, args...))
+	}
+}
+
+func (c *comparison) report() []string {
+	missing := make([]string, 0, len(c.want))
+	for key := range c.want {
+		missing = append(missing, fmt.Sprintf("%s %s is missing", key.Kind, key.Name))
+	}
+	slices.Sort(missing)
+	for _, m := range missing {
+		c.differ("%s", m)
+	}
+	return c.differences
+}

@@ -86,6 +86,14 @@ type QuotaWindow struct {
 	Started time.Time `json:"started"`
 	// ParkedUntil is set while the upstream told the owner to stay away.
 	ParkedUntil time.Time `json:"parked_until"`
+	// InFlight is the cost of calls of which a process that ends now would not
+	// know in which window they are counted.
+	InFlight int `json:"in_flight"`
+	// Points is the most that any endpoint has spent of its minute.
+	Points int `json:"points"`
+	// Touched is when this was so; zero means that InFlight and Points are
+	// not known.
+	Touched time.Time `json:"touched"`
 	// Seq orders snapshots of the same window; the highest is the newest.
 	Seq uint64 `json:"-"`
 }

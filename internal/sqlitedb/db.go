@@ -134,17 +134,23 @@ func (db *DB) Read(ctx context.Context, fn func(*sqlite.Conn) error) error {
 	}
 	defer db.reads.Put(conn)
 	db.readCount.Add(1)
-	if err := sqlitex.ExecuteTransient(conn, "BEGIN", nil); err != nil {
-		return describe(fmt.Errorf("begin read: %w", err), db.path)
-	}
-	err = fn(conn)
-	// Nothing was written, so whether the snapshot ends by commit or rollback
-	// makes no difference and its error tells nothing.
-	_ = sqlitex.ExecuteTransient(conn, "ROLLBACK", nil)
-	if err != nil && ctx.Err() != nil {
-		err = errors.Join(ctx.Err(), err) // the interruption alone does not say whose it was
+	if err = snapshot(conn, fn); err != nil && ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), err) // SQLite says "interrupted", not by whom
 	}
 	return describe(err, db.path)
+}
+
+func snapshot(conn *sqlite.Conn, fn func(*sqlite.Conn) error) error {
+	if err := sqlitex.ExecuteTransient(conn, "BEGIN", nil); err != nil {
+		return fmt.Errorf("begin read: %w", err)
+	}
+	err := fn(conn)
+	// An interrupted connection would refuse this as well, and keep its old
+	// snapshot for the next reader. Nothing was written, so whether the snapshot ends by commit or rollback
+	// makes no difference and its error tells nothing.
+	conn.SetInterrupt(nil)
+	_ = sqlitex.ExecuteTransient(conn, "ROLLBACK", nil)
+	return err
 }
 
 // Close commits what is queued, closes the file and frees the folder. It may

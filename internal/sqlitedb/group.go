@@ -187,7 +187,7 @@ func (w *single) run(conn *sqlite.Conn) error {
 	if !w.taken.CompareAndSwap(false, true) {
 		return nil
 	}
-	return w.fn(conn)
+	return savepoint(conn, w.fn)
 }
 
 func (w *single) done(err error) { w.result <- err }

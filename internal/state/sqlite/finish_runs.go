@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,8 +30,20 @@ func (g *finishGroup) dropResources() error {
 		if err != nil {
 			return err
 		}
+		g.retract(item.fence.run, item.effect.Canceled)
 	}
 	return nil
+}
+
+// retract takes back what this very group created and then canceled.
+func (g *finishGroup) retract(run int64, canceled []int64) {
+	for _, item := range g.items {
+		if item.fence.run != run || len(canceled) == 0 || len(item.effect.Created) == 0 {
+			continue
+		}
+		left := slices.DeleteFunc(item.effect.Created, func(ref domain.JobRef) bool { return slices.Contains(canceled, ref.ID) })
+		item.effect.Created = left[:len(left):len(left)]
+	}
 }
 
 func (g *finishGroup) pauseAccounts() error {
@@ -121,6 +134,7 @@ func (g *finishGroup) closeRun(id int64, d *runDelta) error {
 	if err != nil {
 		return err
 	}
+	g.retract(id, canceled)
 	d.closer.effect.Canceled = append(d.closer.effect.Canceled, canceled...)
 	d.closer.effect.Closed = &run
 	return nil

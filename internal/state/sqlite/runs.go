@@ -101,6 +101,10 @@ func (s *Store) PlanRun(ctx context.Context, id int64, specs []domain.JobSpec) (
 				return err
 			}
 		}
+		// A finished run may run again too, but only to retry a job.
+		if run.Status != domain.RunPlanning {
+			return domain.Errorf(domain.CodeIllegalMove, "run %d is %s; it cannot be planned any more", id, run.Status)
+		}
 		if err := moveRun(c, &run, domain.RunRunning, "", at); err != nil {
 			return err
 		}

@@ -127,11 +127,10 @@ func (s *Store) PutQuotaWindow(ctx context.Context, w domain.QuotaWindow) error 
 // putWindow stores a snapshot unless a newer one is there: a claim and an
 // outcome may be committed in another order than their snapshots were taken.
 func putWindow(c *sqlite.Conn, w domain.QuotaWindow) error {
-	return sqlitedb.Exec(c, `INSERT INTO quota_window (owner, bucket, call_limit, remaining, reset, started, parked_until, seq)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (owner, bucket) DO UPDATE SET call_limit = excluded.call_limit,
-		remaining = excluded.remaining, reset = excluded.reset, started = excluded.started,
-		parked_until = excluded.parked_until, seq = excluded.seq WHERE excluded.seq >= quota_window.seq`,
-		nil, w.Owner, w.Bucket, w.Limit, w.Remaining, w.Reset, w.Started, w.ParkedUntil, int64(w.Seq))
+	return sqlitedb.Exec(c, `INSERT OR REPLACE INTO quota_window
+		(owner, bucket, call_limit, remaining, reset, started, parked_until, in_flight, points, touched)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, nil,
+		w.Owner, w.Bucket, w.Limit, w.Remaining, w.Reset, w.Started, w.ParkedUntil, w.InFlight, w.Points, w.Touched)
 }
 
 // newestWindows keeps the last snapshot of each window: the group is written

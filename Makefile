@@ -1,0 +1,42 @@
+# Everything a contributor types. `make` alone explains itself.
+
+GO     ?= go
+TOOLS  := $(CURDIR)/.tools
+LINT   := $(TOOLS)/golangci-lint
+LINT_VERSION := v2.14.0
+VULN   := $(TOOLS)/govulncheck
+VULN_VERSION := v1.9.0
+# The product is built without cgo; the race detector of the tests needs it.
+export CGO_ENABLED ?= 0
+
+.PHONY: help run build test lint bench chaos clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+run: build ## watch simulated GitHub accounts being collected; again to go on
+	./bin/sluice demo
+
+build: ## build bin/sluice
+	$(GO) build -trimpath -o bin/sluice ./cmd/sluice
+
+test: ## set up and run everything, with the race detector
+	CGO_ENABLED=1 $(GO) test -race -timeout 14m ./...
+
+lint: $(LINT) ## formatting, vet, the linter with its import rules, known vulnerabilities
+	@test -z "$$(gofmt -l cmd internal bench)" || { gofmt -l cmd internal bench; echo "run gofmt -w on these files"; exit 1; }
+	$(GO) vet ./...
+	$(LINT) run ./...
+	./scripts/vulncheck $(VULN) $(VULN_VERSION)
+
+$(LINT):
+	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+bench: build ## the numbers, beside peers and raw limits measured in the same run
+	./scripts/bench
+
+chaos: build ## the long proof: SIGKILL at random instants
+	CGO_ENABLED=1 $(GO) test -race -timeout 60m -count=1 -run Chaos ./test/chaos -args -kills=200
+
+clean: ## remove what was built and the demo's data
+	rm -rf bin .tools sluice-data

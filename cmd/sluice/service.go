@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"sluice/internal/cli"
+	"sluice/internal/engine"
+	"sluice/internal/httpapi"
+	"sluice/internal/metrics"
+	"sluice/internal/source"
+	"sluice/internal/source/github"
+	"sluice/internal/wiring"
+)
+
+// open assembles the embedded service and its API.
+func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
+	src, err := github.New(github.Options{BaseURL: o.GitHubURL})
+	if err != nil {
+		return nil, err
+	}
+	limits := wiring.GitHubQuota(o.Floor)
+	if o.Points > 0 {
+		for name, bucket := range limits.Buckets {
+			bucket.PointsPerMinute = o.Points
+			limits.Buckets[name] = bucket
+		}
+	}
+	svc, err := wiring.Open(ctx, wiring.Options{
+		DataDir: o.DataDir, Holder: o.Holder, Quota: limits, Sources: []source.Source{src},
+		Engine: engine.Config{Workers: o.Workers, Log: o.Log},
+	})
+	if err != nil {
+		return nil, err
+	}
+	scrape, err := metrics.New(metrics.Sources{
+		Engine: svc.Engine, Runs: svc.State, Dispatch: svc.Dispatch, Quota: svc.Quota, SQL: svc.DB,
+	}, o.Log)
+	if err != nil {
+		return nil, errors.Join(err, svc.Close(ctx))
+	}
+	life := httpapi.NewLifecycle()
+	api := httpapi.New(httpapi.Deps{
+		Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota,
+		Metrics: scrape, Lifecycle: life, Log: o.Log,
+	}, httpapi.Options{APIToken: o.APIToken, Version: version()})
+	return &cli.Service{
+		API: api, Documents: svc.Documents,
+		Start: func(ctx context.Context) error {
+			if err := svc.Engine.Start(ctx); err != nil {
+				return err
+			}
+			life.Ready()
+			return nil
+		},
+		Stopping: life.Stopping,
+		Close:    svc.Close,
+		Announce: func(url string) error { return svc.DB.SetHolder(o.Holder + " at " + url) },
+	}, nil
+}

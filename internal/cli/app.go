@@ -1,0 +1,256 @@
+// Package cli is the command line of Sluice. Commands speak to a service
+// through its HTTP API only: to one that runs elsewhere, or to one that the
+// program's main assembles inside this process.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sluice/internal/config"
+	"sluice/internal/document"
+	"sluice/internal/domain"
+)
+
+// The exit codes.
+const (
+	exitOK           = 0
+	exitFailed       = 1
+	exitUsage        = 2
+	exitUnauthorized = 4
+)
+
+// Service is an engine with its API inside this process.
+type Service struct {
+	API       http.Handler
+	Documents document.Reader
+	// Start begins to work; Close stops, gracefully until its context ends.
+	Start, Close func(context.Context) error
+	// Stopping ends event streams, so that the API can be shut down.
+	Stopping func()
+	// Announce tells other processes on the data folder where the API is.
+	Announce func(url string) error
+}
+
+// ServiceOptions is what commands can choose about a service.
+type ServiceOptions struct {
+	DataDir   string
+	Holder    string
+	GitHubURL string
+	APIToken  string
+	Workers   int
+	// Floor is what quota owners keep for themselves.
+	Floor int
+	// Points is the secondary limit per endpoint and minute; 0 is GitHub's.
+	Points int
+	Log    *slog.Logger
+}
+
+// App is the program.
+type App struct {
+	Out, Err io.Writer
+	Env      func(string) (string, bool)
+	Now      func() time.Time
+	// Open assembles a service; it is not started yet.
+	Open func(context.Context, ServiceOptions) (*Service, error)
+	// Check examines a data folder without changing it.
+	Check func(ctx context.Context, o ServiceOptions) []Finding
+	// Holder says who has a data folder, "" if nobody.
+	Holder  func(dir string) string
+	Version string
+}
+
+// Finding is one line of doctor.
+type Finding struct {
+	What   string `json:"what"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	// Fix says what to do if it is not ok.
+	Fix string `json:"fix,omitempty"`
+}
+
+// exitError carries an exit code other than 1.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// Run executes a command line and returns the exit code.
+func (a *App) Run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var exit *exitError
+	code := exitFailed
+	switch {
+	case errors.As(err, &exit):
+		code = exit.code
+	case domain.CodeOf(err) == domain.CodeInvalid:
+		code = exitUsage
+	case domain.CodeOf(err) == domain.CodeUnauthorized:
+		code = exitUnauthorized
+	case strings.HasPrefix(err.Error(), "unknown command"):
+		code = exitUsage
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(a.Err, "sluice: "+text)
+	}
+	return code
+}
+
+// options are the flags that every command has.
+type options struct {
+	configFile string
+	dataDir    string
+	server     string
+	apiToken   string
+	githubURL  string
+	output     string
+	logLevel   string
+	workers    int
+	floor      int
+	points     int
+}
+
+func (a *App) root() *cobra.Command {
+	o := &options{}
+	root := &cobra.Command{
+		Use:           "sluice",
+		Short:         "A complete, fresh, local copy of data behind an API that rations its calls",
+		Version:       a.Version,
+		SilenceErrors: true, SilenceUsage: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("unknown command %q; `sluice --help` lists them", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&o.configFile, "config", "", "YAML file with any of these settings")
+	f.StringVar(&o.dataDir, "data-dir", "sluice-data", "folder of the embedded database")
+	f.StringVar(&o.server, "server", "", "URL of a running service to use instead of the data folder")
+	f.StringVar(&o.apiToken, "api-token", "", "token of the API, as @FILE; or set SLUICE_API_TOKEN")
+	f.StringVar(&o.githubURL, "github-url", "https://api.github.com", "GitHub's API; https://HOST/api/v3 for Enterprise Server")
+	f.StringVar(&o.output, "output", "text", "text or json")
+	f.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error")
+	f.IntVar(&o.workers, "workers", 16, "upstream calls under way at once")
+	f.IntVar(&o.floor, "floor", 100, "calls of each quota window that its owner keeps for himself")
+	f.IntVar(&o.points, "points-per-minute", 0, "secondary limit per endpoint and minute; 0 is GitHub's own")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err) })
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(a.demo(o), a.up(o), a.collect(o), a.sim(o), a.accounts(o), a.runs(o), a.jobs(o), a.doctor(o))
+	known := flagNames(root)
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return a.settle(c, o, known) }
+	return root
+}
+
+// settle applies environment and file, and checks what every command needs.
+func (a *App) settle(c *cobra.Command, o *options, known []string) error {
+	if o.configFile == "" {
+		o.configFile, _ = a.Env(config.EnvName("config"))
+	}
+	if err := config.Apply(c.Flags(), o.configFile, a.Env, known); err != nil {
+		return err
+	}
+	if o.output != "text" && o.output != "json" {
+		return usage("--output is text or json, not %q", o.output)
+	}
+	if o.workers < 1 || o.workers > 10_000 {
+		return usage("--workers is %d; it must be between 1 and 10,000", o.workers)
+	}
+	if o.floor < 0 {
+		return usage("--floor is %d; it cannot be negative", o.floor)
+	}
+	return a.readAPIToken(c, o)
+}
+
+// readAPIToken takes the token from a file; one on the command line would be
+// seen by everybody on the machine.
+func (a *App) readAPIToken(c *cobra.Command, o *options) error {
+	value, given := a.Env(config.EnvName("api-token"))
+	if given && o.apiToken == value {
+		return nil
+	}
+	if !c.Flags().Changed("api-token") {
+		return nil
+	}
+	path, ok := strings.CutPrefix(o.apiToken, "@")
+	if !ok {
+		return usage("--api-token takes @FILE, so that the token is in no process list; or set SLUICE_API_TOKEN")
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return usage("--api-token: %v", err)
+	}
+	o.apiToken = strings.TrimSpace(string(text))
+	return nil
+}
+
+func (o *options) json() bool { return o.output == "json" }
+
+func (a *App) logger(o *options) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
+		return nil, usage("--log-level is debug, info, warn or error, not %q", o.logLevel)
+	}
+	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level})), nil
+}
+
+func (a *App) service(o *options, holder string) (ServiceOptions, error) {
+	log, err := a.logger(o)
+	return ServiceOptions{
+		DataDir: o.dataDir, Holder: holder, GitHubURL: o.githubURL, APIToken: o.apiToken,
+		Workers: o.workers, Floor: o.floor, Points: o.points, Log: log,
+	}, err
+}
+
+func (a *App) style(w io.Writer) style {
+	_, off := a.Env("NO_COLOR")
+	return style{on: !off && terminalWidth(w) > 0}
+}
+
+// flagError names the flag that was meant.
+func flagError(c *cobra.Command, err error) error {
+	text := err.Error()
+	if typed, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
+		return usage("unknown flag --%s%s", typed, config.Suggest(typed, flagNames(c)))
+	}
+	return usage("%s; see `%s --help`", text, c.CommandPath())
+}
+
+// flagNames lists the flags of a command and everything below it.
+func flagNames(c *cobra.Command) []string {
+	var names []string
+	add := func(f *pflag.Flag) { names = append(names, f.Name) }
+	c.Flags().VisitAll(add)
+	c.PersistentFlags().VisitAll(add)
+	c.InheritedFlags().VisitAll(add)
+	for _, sub := range c.Commands() {
+		names = append(names, flagNames(sub)...)
+	}
+	return names
+}

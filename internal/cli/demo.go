@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/internal/client"
+	"sluice/internal/domain"
+	"sluice/internal/engine"
+	sim "sluice/internal/simulator/github"
+	"sluice/internal/verify"
+)
+
+func (a *App) demo(o *options) *cobra.Command {
+	var flags simFlags
+	var exit bool
+	var addr string
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Collect simulated GitHub accounts, all in this process",
+		Long: "Start a simulated GitHub with tight quotas, collect its accounts within them and\n" +
+			"check the result against the simulator's truth. Kill it at any time: the same\n" +
+			"command goes on where it was.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := flags.check(); err != nil {
+				return err
+			}
+			if !c.Flags().Changed("data-dir") {
+				o.dataDir = filepath.Join(o.dataDir, "demo")
+			}
+			if !c.Flags().Changed("floor") {
+				o.floor = 0
+			}
+			d := &demonstration{App: a, options: o, flags: flags, addr: addr, exit: exit}
+			return d.run(c.Context())
+		},
+	}
+	flags.register(c, 8, 40, 15*time.Second)
+	c.Flags().Lookup("latency").DefValue = "20ms"
+	flags.latency = 20 * time.Millisecond
+	c.Flags().BoolVar(&exit, "exit-when-done", false, "end when every account is collected")
+	c.Flags().StringVar(&addr, "addr", "127.0.0.1:8090", "address to serve the API on")
+	return c
+}
+
+// demonstration is one run of the demo.
+type demonstration struct {
+	*App
+	*options
+	flags simFlags
+	addr  string
+	exit  bool
+
+	sim *sim.Server
+	svc *Service
+}
+
+func (d *demonstration) run(ctx context.Context) (err error) {
+	if err := d.rememberWorld(); err != nil {
+		return err
+	}
+	upstream, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen for the simulated GitHub: %w", err)
+	}
+	d.sim = sim.New(d.flags.options())
+	ctx, cancel := context.WithCancel(ctx)
+	simEnded := make(chan error, 1)
+	// The simulated GitHub outlives the engine, whose last calls it answers.
+	simCtx, stopSim := context.WithCancel(context.WithoutCancel(ctx))
+	go func() { simEnded <- serveUntil(simCtx, upstream, d.sim, time.Second) }()
+	defer func() {
+		cancel()
+		stopSim()
+		err = errors.Join(err, <-simEnded)
+	}()
+	d.githubURL = "http://" + upstream.Addr().String()
+	so, err := d.service(d.options, "sluice demo")
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	serveCtx, stopServing := context.WithCancel(ctx)
+	defer stopServing()
+	err = d.serveWith(serveCtx, so, func(url string) {
+		go func() {
+			done <- d.collect(serveCtx, url)
+			if d.exit {
+				stopServing()
+			}
+		}()
+	})
+	select {
+	case collected := <-done:
+		return errors.Join(err, collected)
+	default:
+		return err
+	}
+}
+
+// serveWith is App.serve with the service kept for verification.
+func (d *demonstration) serveWith(ctx context.Context, so ServiceOptions, ready func(url string)) error {
+	open := d.Open
+	app := *d.App
+	app.Open = func(ctx context.Context, so ServiceOptions) (*Service, error) {
+		svc, err := open(ctx, so)
+		d.svc = svc
+		return svc, err
+	}
+	return app.serve(ctx, so, d.addr, ready)
+}
+
+// rememberWorld refuses a data folder that holds another world.
+func (d *demonstration) rememberWorld() error {
+	path := filepath.Join(d.dataDir, "world.json")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(d.dataDir, 0o700); err != nil {
+			return err
+		}
+		return os.WriteFile(path, fmt.Appendf(nil, "{\"seed\":%d}\n", d.flags.seed), 0o600)
+	}
+	var world struct{ Seed uint64 }
+	if err == nil {
+		err = json.Unmarshal(text, &world)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	if world.Seed != d.flags.seed {
+		return usage("%s holds the world of --seed %d; give another --data-dir, or delete it, for --seed %d", d.dataDir, world.Seed, d.flags.seed)
+	}
+	return nil
+}
+
+// verdict is the summary of a demo.
+type verdict struct {
+	summary
+	TruthMatch  bool     `json:"truth_match"`
+	Differences []string `json:"differences,omitempty"`
+	Violations  int      `json:"violations"`
+}
+
+func (d *demonstration) collect(ctx context.Context, url string) error {
+	c, err := client.New(url, d.apiToken, &http.Client{})
+	if err != nil {
+		return err
+	}
+	s := &session{Client: c}
+	fmt.Fprintf(d.Err, "simulated GitHub at %s: %d accounts, %d calls each per %s; API at %s/api/v1\n",
+		d.githubURL, d.flags.accounts, d.flags.limit, d.flags.window, url)
+	var order []int64
+	for _, login := range d.sim.Logins() {
+		run, err := d.start(ctx, s, login)
+		if err != nil {
+			return err
+		}
+		order = append(order, run.ID)
+	}
+	last, err := d.follow(ctx, s, d.options, order)
+	if err != nil {
+		return err
+	}
+	return d.conclude(ctx, order, last)
+}
+
+// start goes on with an account's run, or begins one.
+func (d *demonstration) start(ctx context.Context, s *session, login string) (domain.Run, error) {
+	answer, err := s.Signup(ctx, engine.Signup{Source: "github", Login: login, Token: d.sim.Token(login)})
+	return answer.Run, err
+}
+
+func (d *demonstration) conclude(ctx context.Context, order []int64, last map[int64]engine.Progress) error {
+	v := verdict{summary: summarize(order, last), TruthMatch: true, Violations: d.sim.Audit().Violations}
+	for _, id := range order {
+		truth, err := d.sim.Truth(last[id].Login, time.Time{})
+		if err != nil {
+			return err
+		}
+		differences, err := verify.Account(ctx, d.svc.Documents, last[id].AccountID, truth)
+		if err != nil {
+			return err
+		}
+		v.Differences = append(v.Differences, differences...)
+	}
+	v.TruthMatch = len(v.Differences) == 0
+	if d.json() {
+		if err := printJSON(d.Out, v); err != nil {
+			return err
+		}
+	} else {
+		d.printVerdict(v)
+	}
+	if !v.TruthMatch || v.Violations > 0 {
+		return fmt.Errorf("the collection differs from the truth in %d places and broke %d limits", len(v.Differences), v.Violations)
+	}
+	return v.exit()
+}
+
+func (d *demonstration) printVerdict(v verdict) {
+	fmt.Fprintf(d.Out, "\n%d accounts, %s documents with %s calls; runs %v\n", v.Accounts, count(v.Documents), count(v.Calls), v.Runs)
+	fmt.Fprintf(d.Out, "equal to the simulator's truth: %t; calls beyond quota or other violations: %d\n", v.TruthMatch, v.Violations)
+	for _, difference := range v.Differences {
+		fmt.Fprintln(d.Out, "  "+difference)
+	}
+	if !d.exit {
+		fmt.Fprintln(d.Out, "the API stays up; Ctrl-C ends, and the same command begins an incremental run")
+	}
+}

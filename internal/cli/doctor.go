@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *App) doctor(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Check the configuration and everything the service needs", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			so, err := a.service(o, "sluice doctor")
+			if err != nil {
+				return err
+			}
+			findings := a.Check(c.Context(), so)
+			sick := 0
+			for _, f := range findings {
+				if !f.OK {
+					sick++
+				}
+			}
+			if o.json() {
+				if err := printJSON(a.Out, map[string]any{"ok": sick == 0, "findings": findings}); err != nil {
+					return err
+				}
+			} else {
+				a.printFindings(findings)
+			}
+			if sick > 0 {
+				return errors.New(plural(sick, "check") + " failed")
+			}
+			return nil
+		},
+	}
+}
+
+func (a *App) printFindings(findings []Finding) {
+	st := a.style(a.Out)
+	for _, f := range findings {
+		mark := st.green("ok  ")
+		if !f.OK {
+			mark = st.red("FAIL")
+		}
+		fmt.Fprintf(a.Out, "%s  %-14s %s\n", mark, f.What, f.Detail)
+		if !f.OK && f.Fix != "" {
+			fmt.Fprintf(a.Out, "      %-14s → %s\n", "", f.Fix)
+		}
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

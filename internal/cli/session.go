@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"sync"
+
+	"sluice/internal/client"
+)
+
+// session is a command's connection to a service.
+type session struct {
+	*client.Client
+	// local is set when the service is inside this process.
+	local *Service
+}
+
+// Close ends the session; a local service stops gracefully until ctx ends.
+func (s *session) Close(ctx context.Context) error {
+	if s.local == nil {
+		return nil
+	}
+	return s.local.Close(ctx)
+}
+
+var holderURL = regexp.MustCompile(`at (https?://[^\s,)]+)`)
+
+// connect finds the service to speak to: the one given by --server, the one
+// that runs on the data folder, or one of our own, which is started on demand.
+func (a *App) connect(ctx context.Context, o *options, holder string, start bool) (*session, error) {
+	if o.server != "" {
+		return a.remote(o.server, o.apiToken)
+	}
+	if m := holderURL.FindStringSubmatch(a.Holder(o.dataDir)); m != nil {
+		return a.remote(m[1], o.apiToken)
+	}
+	so, err := a.service(o, holder)
+	if err != nil {
+		return nil, err
+	}
+	svc, err := a.Open(ctx, so)
+	if err != nil {
+		return nil, err
+	}
+	if start {
+		if err := svc.Start(ctx); err != nil {
+			return nil, errors.Join(err, svc.Close(ctx))
+		}
+	}
+	c, err := client.New("http://localhost", o.apiToken, &http.Client{Transport: inProcess{svc.API}})
+	if err != nil {
+		return nil, errors.Join(err, svc.Close(ctx))
+	}
+	return &session{Client: c, local: svc}, nil
+}
+
+func (a *App) remote(url, token string) (*session, error) {
+	c, err := client.New(url, token, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &session{Client: c}, nil
+}
+
+// with runs fn in a session that does not work on jobs.
+func (a *App) with(ctx context.Context, o *options, fn func(*session) error) error {
+	s, err := a.connect(ctx, o, "sluice", false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fn(s), s.Close(context.WithoutCancel(ctx)))
+}
+
+// inProcess carries requests to a handler in this process, streaming the body
+// of the answer as it is written.
+type inProcess struct{ handler http.Handler }
+
+// RoundTrip implements http.RoundTripper.
+func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	reader, writer := io.Pipe()
+	answer := &pipedAnswer{header: http.Header{}, body: writer, begun: make(chan struct{})}
+	request := r.Clone(r.Context())
+	request.RequestURI, request.RemoteAddr, request.Host = r.URL.RequestURI(), "127.0.0.1:0", r.URL.Host
+	if request.Body == nil {
+		request.Body = http.NoBody
+	}
+	go func() {
+		t.handler.ServeHTTP(answer, request)
+		answer.WriteHeader(http.StatusOK)
+		_ = writer.Close() // never fails
+	}()
+	select {
+	case <-answer.begun:
+	case <-r.Context().Done():
+		_ = reader.Close() // lets the handler's writes fail
+		return nil, r.Context().Err()
+	}
+	return &http.Response{
+		StatusCode: answer.status, Status: http.StatusText(answer.status), Header: answer.header,
+		Body: reader, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
+	}, nil
+}
+
+// pipedAnswer is a response that is read while it is written.
+type pipedAnswer struct {
+	header http.Header
+	body   *io.PipeWriter
+	once   sync.Once
+	begun  chan struct{}
+	status int
+}
+
+func (p *pipedAnswer) Header() http.Header { return p.header }
+
+func (p *pipedAnswer) WriteHeader(status int) {
+	p.once.Do(func() { p.status = status; close(p.begun) })
+}
+
+func (p *pipedAnswer) Write(b []byte) (int, error) {
+	p.WriteHeader(http.StatusOK)
+	return p.body.Write(b)
+}
+
+// Flush implements http.Flusher; a pipe holds nothing back.
+func (p *pipedAnswer) Flush() { p.WriteHeader(http.StatusOK) }

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	sim "sluice/internal/simulator/github"
+)
+
+// simFlags shape a simulated GitHub; demo and sim share them.
+type simFlags struct {
+	accounts, limit int
+	seed            uint64
+	window, latency time.Duration
+	mutate          int
+	unlimited       bool
+}
+
+func (s *simFlags) register(c *cobra.Command, accounts, limit int, window time.Duration) {
+	f := c.Flags()
+	f.IntVar(&s.accounts, "accounts", accounts, "accounts in the simulated world")
+	f.Uint64Var(&s.seed, "seed", 1, "the world is a function of its seed")
+	f.DurationVar(&s.window, "window", window, "length of a quota window: 30s makes an hour pass in 30 s")
+	f.IntVar(&s.limit, "limit", limit, "calls (and GraphQL points) that an owner has in each window")
+	f.DurationVar(&s.latency, "latency", 0, "delay of every answer")
+	f.IntVar(&s.mutate, "mutate", 0, "change the world at every N-th call; 0 keeps it still")
+	f.BoolVar(&s.unlimited, "unlimited", false, "enforce no limit at all")
+}
+
+func (s *simFlags) check() error {
+	switch {
+	case s.accounts < 1 || s.accounts > 100_000:
+		return usage("--accounts is %d; it must be between 1 and 100,000", s.accounts)
+	case s.limit < 1:
+		return usage("--limit is %d; it must be at least 1", s.limit)
+	case s.window < time.Second:
+		return usage("--window is %s; it must be at least 1s, as reset times are whole seconds", s.window)
+	case s.mutate < 0:
+		return usage("--mutate is %d; it cannot be negative", s.mutate)
+	}
+	return nil
+}
+
+func (s *simFlags) options() sim.Options {
+	return sim.Options{
+		Seed: s.seed, Accounts: s.accounts, MutateEvery: s.mutate, Latency: sim.Latency{Fixed: s.latency},
+		Limits: sim.Limits{Disabled: s.unlimited, Window: s.window, CoreLimit: s.limit, GraphQLLimit: s.limit, Minute: min(s.window, time.Minute)},
+	}
+}
+
+func (a *App) sim(*options) *cobra.Command {
+	parent := &cobra.Command{
+		Use: "sim", Short: "Run a simulated upstream alone", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	var flags simFlags
+	var addr string
+	c := &cobra.Command{
+		Use: "github", Short: "Run a simulated GitHub: REST, GraphQL, limits, faults, truth and audit",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := flags.check(); err != nil {
+				return err
+			}
+			return a.serveSim(c.Context(), addr, sim.New(flags.options()))
+		},
+	}
+	flags.register(c, 10, 5000, time.Hour)
+	c.Flags().StringVar(&addr, "addr", "127.0.0.1:8091", "address to listen on")
+	parent.AddCommand(c)
+	return parent
+}
+
+func (a *App) serveSim(ctx context.Context, addr string, server *sim.Server) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	logins := server.Logins()
+	fmt.Fprintf(a.Out, "simulated GitHub at http://%s with %d accounts\n", l.Addr(), len(logins))
+	for _, login := range logins[:min(len(logins), 5)] {
+		fmt.Fprintf(a.Out, "  %s  token %s\n", login, server.Token(login))
+	}
+	fmt.Fprintf(a.Out, "truth at /_sim/truth/LOGIN, audit at /_sim/audit, tokens at /_sim/accounts\n")
+	return serveUntil(ctx, l, server, time.Second)
+}
+
+// serveUntil serves until ctx ends, and then lets requests finish for a while.
+func serveUntil(ctx context.Context, l net.Listener, h http.Handler, patience time.Duration) error {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if err := server.Shutdown(stop); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return server.Close()
+}

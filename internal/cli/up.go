@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/internal/httpapi"
+)
+
+func (a *App) up(o *options) *cobra.Command {
+	var addr string
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Run the service: the engine and its HTTP API",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			so, err := a.service(o, "sluice up")
+			if err != nil {
+				return err
+			}
+			return a.serve(c.Context(), so, addr, func(url string) {
+				fmt.Fprintf(a.Err, "sluice serves %s/api/v1 (data in %s); Ctrl-C stops\n", url, o.dataDir)
+			})
+		},
+	}
+	c.Flags().StringVar(&addr, "addr", "127.0.0.1:8090", "address to serve on; anything but loopback needs --api-token")
+	return c
+}
+
+// serve runs a service until ctx ends.
+func (a *App) serve(ctx context.Context, so ServiceOptions, addr string, ready func(url string)) (err error) {
+	// The address is taken before the data folder is touched: a port that is
+	// in use is the commoner mistake.
+	l, err := httpapi.Listen(addr, so.APIToken)
+	if err != nil {
+		return err
+	}
+	svc, err := a.Open(ctx, so)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer func() { err = errors.Join(err, svc.Close(context.WithoutCancel(ctx))) }()
+	url := "http://" + l.Addr().String()
+	if err := svc.Announce(url); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if err := svc.Start(ctx); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	ready(url)
+	defer context.AfterFunc(ctx, svc.Stopping)()
+	return serveUntil(ctx, l, svc.API, 2*time.Second)
+}

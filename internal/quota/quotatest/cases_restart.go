@@ -1,0 +1,100 @@
+package quotatest
+
+import (
+	"time"
+
+	"sluice/internal/domain"
+	"sluice/internal/quota"
+)
+
+func restartKeepsCount(s *suite) {
+	s.startWith(quota.Config{Buckets: both(s.limits(10)), Concurrency: 2})
+	u := s.upstream(10)
+	s.spend(u, ask(alice, core), 3)
+	p := s.grant(ask(alice, core))
+	u.Count(s.Now(), p.Ask)
+	s.grant(ask(alice, core)) // never sent; nobody can know
+	s.Crash()
+	s.spend(u, ask(alice, core), 5)
+	s.wantResetWait(s.refused(ask(alice, core), quota.ReasonPrimary), u.Reset(s.Now()))
+	s.Crash()
+	retryAt := s.refused(ask(alice, core), quota.ReasonPrimary)
+	s.wantResetWait(retryAt, u.Reset(s.Now()))
+	s.until(retryAt)
+	s.spend(u, ask(alice, core), 1)
+	if u.TooMany != 0 {
+		s.Fatalf("%d calls too many", u.TooMany)
+	}
+}
+
+func restartThenLater(s *suite) {
+	s.start(s.limits(10))
+	reset := s.wholeSeconds(s.window)
+	s.answer(3, reset)
+	s.Crash()
+	s.answer(8, reset.Add(s.window+5*time.Second))
+	s.wantAvailable(ask(alice, core), 8)
+}
+
+func restartKeepsPark(s *suite) {
+	s.start(s.limits(10))
+	p := s.grant(ask(alice, core))
+	s.settle(p, quota.Response{RetryAfter: s.window / 2})
+	s.Crash()
+	retryAt := s.refused(ask(alice, graphql), quota.ReasonRetryAfter)
+	s.until(retryAt)
+	s.grant(ask(alice, graphql))
+	s.grant(ask(alice, core))
+}
+
+func restartAfterEnd(s *suite) {
+	s.start(s.limits(10))
+	s.spend(s.upstream(10), ask(alice, core), 10)
+	s.Advance(2*s.window + 5*time.Second)
+	s.Crash()
+	s.wantAvailable(ask(alice, core), 10)
+}
+
+func restartKeepsPoints(s *suite) {
+	s.startPoints(3, false)
+	u := s.upstream(1000)
+	s.spend(u, ask(alice, core), 3)
+	s.Crash()
+	retryAt := s.refused(ask(alice, core), quota.ReasonPoints)
+	if wait := retryAt.Sub(s.Now()); wait > s.period {
+		s.Fatalf("waits %v, more than a period", wait)
+	}
+	s.until(retryAt)
+	s.spend(u, ask(alice, core), 3)
+}
+
+func snapshotsRise(s *suite) {
+	s.start(s.limits(10))
+	p := s.grant(ask(alice, core))
+	var last *domain.QuotaWindow
+	for range 5 {
+		d := s.reserve(ask(alice, core))
+		w, err := s.Keeper().Settle(s.Context(), d.Permit, quota.Response{})
+		if err != nil {
+			s.Fatalf("Settle: %v", err)
+		}
+		if d.Window == nil && w == nil {
+			return // the adapter needs no help to survive
+		}
+		if last != nil && d.Window.Seq <= last.Seq || w.Seq <= d.Window.Seq {
+			s.Fatalf("Seq %d, then %d", d.Window.Seq, w.Seq)
+		}
+		last = w
+		s.Persist(w)
+	}
+	if last.Remaining != 4 {
+		s.Fatalf("snapshot has %d remaining, want 4: one call in flight, five counted", last.Remaining)
+	}
+	s.Crash()
+	d := s.reserve(ask(alice, core))
+	if d.Window.Seq <= last.Seq {
+		s.Fatalf("Seq %d after a restart, want more than %d", d.Window.Seq, last.Seq)
+	}
+	s.settle(p, quota.Response{})
+	s.wantAvailable(ask(alice, core), 3)
+}

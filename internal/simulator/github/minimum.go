@@ -1,0 +1,112 @@
+package github
+
+import (
+	"fmt"
+	"time"
+)
+
+// MinimumCalls is the fewest calls a complete first collection can make with
+// pages of 100:
+//
+//	profile    1
+//	discovery  2 walks over the repositories: 2·⌈repositories/100⌉, at least 2
+//	commits    GraphQL history with statistics: ⌈commits/100⌉ per repository
+//	           that has commits (discovery tells which)
+//	issues     the issues listing, which holds pull requests as well:
+//	           ⌈(issues+pulls)/100⌉ per repository that has any and has issues
+//	           enabled
+//	pulls      GraphQL details in batches of 100 numbers, which may span
+//	           repositories: ⌈pulls/100⌉ over those with issues enabled, and
+//	           ⌈pulls/100⌉ each for those without, whose pulls only their own
+//	           connection lists
+//	events     ⌈events/100⌉, at least 1
+type MinimumCalls struct {
+	Profile   int `json:"profile"`
+	Discovery int `json:"discovery"`
+	Commits   int `json:"commits"`
+	Issues    int `json:"issues"`
+	Pulls     int `json:"pulls"`
+	Events    int `json:"events"`
+	Total     int `json:"total"`
+}
+
+// TruthCounts is the size of an account's truth.
+type TruthCounts struct {
+	Profile      TruthProfile `json:"profile"`
+	Repositories int          `json:"repositories"`
+	Commits      int          `json:"commits"`
+	Issues       int          `json:"issues"`
+	Pulls        int          `json:"pulls"`
+	Events       int          `json:"events"`
+	Minimum      MinimumCalls `json:"minimum_calls"`
+}
+
+// MinimumCalls works out the fewest calls for an account as it stands now.
+func (s *Server) MinimumCalls(login string) (MinimumCalls, error) {
+	counts, err := s.TruthCounts(login, time.Time{})
+	return counts.Minimum, err
+}
+
+// TruthCounts sizes the truth as of an instant; the zero time means now.
+func (s *Server) TruthCounts(login string, at time.Time) (TruthCounts, error) {
+	w := s.world
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	a, ok := w.accountByLogin(login)
+	if !ok {
+		return TruthCounts{}, fmt.Errorf("account %s does not exist", login)
+	}
+	when := truthInstant(at)
+	out := TruthCounts{Profile: TruthProfile{ID: accountIDBase + int64(a), Login: w.login(a)}}
+	out.Events = len(w.eventIDs(a, when))
+	batched := 0
+	for i := range w.repoCount(a) {
+		r := w.repo(a, i)
+		if about := r.truth(when); r.created > when || !about.holds() {
+			continue
+		}
+		out.Repositories++
+		commits, issues, pulls := w.sizesAt(r, when)
+		out.Commits += commits
+		out.Issues += issues
+		out.Pulls += pulls
+		out.Minimum.Commits += pages(commits)
+		if r.issuesDisabled {
+			out.Minimum.Pulls += pages(pulls)
+			continue
+		}
+		out.Minimum.Issues += pages(issues + pulls)
+		batched += pulls
+	}
+	m := &out.Minimum
+	m.Profile, m.Events = 1, max(1, pages(out.Events))
+	m.Discovery = 2 * max(1, pages(out.Repositories))
+	m.Pulls += pages(batched)
+	m.Total = m.Profile + m.Discovery + m.Commits + m.Issues + m.Pulls + m.Events
+	return out, nil
+}
+
+func pages(items int) int { return (items + 99) / 100 }
+
+// sizesAt counts what a repository held at an instant.
+func (w *world) sizesAt(r *repo, at int64) (commits, issues, pulls int) {
+	until := at
+	if at == latest {
+		until = 0
+	}
+	list := w.commitRange(r, commitFilter{until: until})
+	if at == latest {
+		return list.count, r.itemCount(false), r.itemCount(true)
+	}
+	for number := 1; number <= r.lastNumber(); number++ {
+		it, there := r.itemAt(number, at)
+		switch {
+		case !there:
+		case it.pull:
+			pulls++
+		default:
+			issues++
+		}
+	}
+	return list.count, issues, pulls
+}

@@ -1,0 +1,107 @@
+package github
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Options describes a simulated GitHub. The zero value is usable: ten accounts
+// from seed zero, with GitHub's own limits.
+type Options struct {
+	Seed     uint64
+	Accounts int    // default 10
+	Shape    *Shape // nil: skewed sizes and oddities as found in the wild
+
+	Limits  Limits
+	Latency Latency
+
+	// MutateEvery makes one change to the world at every k-th data request;
+	// zero keeps the world still.
+	MutateEvery int
+
+	// LargeIssues is the number of issues above which a listing pages by
+	// cursor and refuses a deep page parameter. Default 10,000.
+	LargeIssues int
+
+	// Now is the simulator's clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Range bounds a size; sizes are spread evenly over [Min, Max].
+type Range struct{ Min, Max int }
+
+// Exactly is the range that holds only n.
+func Exactly(n int) Range { return Range{Min: n, Max: n} }
+
+// Between is the range from low to high, both included.
+func Between(low, high int) Range { return Range{Min: low, Max: high} }
+
+// Shape fixes the sizes of the world, per account (Repos) and per repository.
+// At most 16,384 repositories per account and 999,999 issues and pull requests
+// together per repository have distinct ids.
+type Shape struct {
+	Repos, Commits, Issues, Pulls Range
+
+	// Oddities sprinkles in empty, private and forked repositories and ones
+	// with issues disabled.
+	Oddities bool
+}
+
+// Limits are the rations the simulator enforces.
+type Limits struct {
+	// Disabled switches every limit off; headers still look alive.
+	Disabled bool
+
+	Window         time.Duration // length of a primary window, default 1 h
+	CoreLimit      int           // default 5,000 calls
+	GraphQLLimit   int           // default 5,000 points
+	SearchLimit    int           // default 30
+	AnonymousLimit int           // default 60, per IP address
+
+	Concurrent    int           // in flight per owner, default 100
+	Minute        time.Duration // span of the points limits, default 1 min
+	RESTPoints    int           // per endpoint and Minute, default 900
+	GraphQLPoints int           // per Minute, default 2,000
+
+	// RetryAfter is announced with secondary limits; negative leaves the
+	// header out, as GitHub at times does. Default 60 s.
+	RetryAfter time.Duration
+
+	// TooManyRequests answers exceeded limits with 429 instead of 403.
+	TooManyRequests bool
+}
+
+// Latency delays every answer by Fixed plus an evenly spread share of Jitter.
+type Latency struct{ Fixed, Jitter time.Duration }
+
+func (l Latency) draw() time.Duration {
+	if l.Jitter <= 0 {
+		return l.Fixed
+	}
+	return l.Fixed + rand.N(l.Jitter)
+}
+
+func (o Options) withDefaults() Options {
+	setDefault(&o.Accounts, 10)
+	setDefault(&o.LargeIssues, 10_000)
+	setDefault(&o.Limits.Window, time.Hour)
+	setDefault(&o.Limits.CoreLimit, 5_000)
+	setDefault(&o.Limits.GraphQLLimit, 5_000)
+	setDefault(&o.Limits.SearchLimit, 30)
+	setDefault(&o.Limits.AnonymousLimit, 60)
+	setDefault(&o.Limits.Concurrent, 100)
+	setDefault(&o.Limits.Minute, time.Minute)
+	setDefault(&o.Limits.RESTPoints, 900)
+	setDefault(&o.Limits.GraphQLPoints, 2_000)
+	setDefault(&o.Limits.RetryAfter, time.Minute)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+func setDefault[T int | time.Duration](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}

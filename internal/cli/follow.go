@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"sluice/internal/domain"
@@ -44,7 +45,8 @@ func (a *App) follow(ctx context.Context, s *session, o *options, runs []int64) 
 		return last, nil
 	}
 	lastDraw := a.Now()
-	for p, err := range s.Watch(ctx) {
+	// Runs that end before the stream begins must be in it as well.
+	for p, err := range s.WatchAfter(ctx, slices.Min(runs)-1) {
 		if err != nil {
 			return last, err
 		}

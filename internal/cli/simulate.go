@@ -87,7 +87,7 @@ func (a *App) serveSim(ctx context.Context, addr string, server *sim.Server) err
 	for _, login := range logins[:min(len(logins), 5)] {
 		fmt.Fprintf(a.Out, "  %s  token %s\n", login, server.Token(login))
 	}
-	fmt.Fprintf(a.Out, "truth at /_sim/truth/LOGIN, audit at /_sim/audit, tokens at /_sim/accounts\n")
+	fmt.Fprintf(a.Out, "truth at /_sim/truth/LOGIN, audit at /_sim/audit, `login token` lines for --token-file at /_sim/tokens\n")
 	return serveUntil(ctx, l, server, time.Second)
 }
 

@@ -213,6 +213,9 @@ func NewMerger[T any](db *DB, apply func(*sqlite.Conn, []*T) error) *Merger[T] {
 // Do applies one item, in company, and returns when it is on disk. When ctx
 // ends first the outcome is unknown, and the item must not be touched again.
 func (m *Merger[T]) Do(ctx context.Context, item *T) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	result := make(chan error, 1)
 	m.mu.Lock()
 	batch := m.waiting

@@ -79,7 +79,12 @@ func conditions(q document.Query, after document.Key) (string, []any) {
 	if !q.Until.IsZero() {
 		add("d.created_at < ?", q.Until)
 	}
-	if after.Name != "" {
+	switch {
+	case after.Name == "":
+	case q.Account != 0 && q.Kind != "":
+		// SQLite seeks by a row value only if no part of it is fixed already.
+		add("d.name > ?", after.Name)
+	default:
 		add("(d.account_id, d.kind, d.name) > (?, ?, ?)", after.Account, string(after.Kind), after.Name)
 	}
 	return where, args

@@ -194,3 +194,16 @@ func first(t testing.TB, s *Server) (login, token string, repo Repo) {
 }
 
 func (r Repo) path(tail string) string { return fmt.Sprintf("/repos/%s/%s%s", r.Owner, r.Name, tail) }
+
+func TestTokensListsALineForEachAccount(t *testing.T) {
+	s := New(Options{Seed: 3, Accounts: 2})
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/_sim/tokens", http.NoBody))
+	var want strings.Builder
+	for _, login := range s.Logins() {
+		want.WriteString(login + " " + s.Token(login) + "\n")
+	}
+	if w.Body.String() != want.String() {
+		t.Errorf("tokens are %q, want %q", w.Body, want.String())
+	}
+}

@@ -12,7 +12,8 @@ import (
 )
 
 // serveSim answers the simulator's own endpoints, which need no token and cost
-// nothing: /_sim/truth/{login}, /_sim/audit, /_sim/logins and POST /_sim/reset.
+// nothing: /_sim/truth/{login}, /_sim/audit, /_sim/logins, /_sim/tokens (a line
+// "login token" for each account) and POST /_sim/reset.
 func (s *Server) serveSim(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/_sim/")
 	login, isTruth := strings.CutPrefix(path, "truth/")
@@ -23,6 +24,10 @@ func (s *Server) serveSim(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, s.Audit())
 	case path == "logins":
 		writeJSON(w, http.StatusOK, s.Logins())
+	case path == "tokens":
+		for _, login := range s.Logins() {
+			_, _ = fmt.Fprintln(w, login, s.Token(login)) // a caller that hung up gets nothing
+		}
 	case path == "reset" && r.Method == http.MethodPost:
 		s.ResetAudit()
 		w.WriteHeader(http.StatusNoContent)

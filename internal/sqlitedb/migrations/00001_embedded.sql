@@ -88,6 +88,10 @@ CREATE TABLE quota_window (
     reset        INTEGER NOT NULL,
     started      INTEGER NOT NULL,
     parked_until INTEGER NOT NULL,
+    in_flight    INTEGER NOT NULL,
+    points       INTEGER NOT NULL,
+    touched      INTEGER NOT NULL,
+    -- Orders snapshots: the highest is the newest, in whatever order they come.
     seq          INTEGER NOT NULL,
     PRIMARY KEY (owner, bucket)
 ) WITHOUT ROWID;

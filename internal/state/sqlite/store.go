@@ -103,16 +103,19 @@ func (s *Store) StoredPage(ctx context.Context, account int64, key string) (doma
 	return p, found, err
 }
 
+const windowColumns = "owner, bucket, call_limit, remaining, reset, started, parked_until, in_flight, points, touched, seq"
+
 // QuotaWindows implements state.Quotas.
 func (s *Store) QuotaWindows(ctx context.Context) ([]domain.QuotaWindow, error) {
 	var out []domain.QuotaWindow
 	err := s.db.Read(ctx, func(c *sqlite.Conn) error {
-		return sqlitedb.Exec(c, "SELECT owner, bucket, call_limit, remaining, reset, started, parked_until, seq FROM quota_window",
+		return sqlitedb.Exec(c, "SELECT "+windowColumns+" FROM quota_window",
 			func(r *sqlite.Stmt) {
 				out = append(out, domain.QuotaWindow{
 					Owner: r.ColumnText(0), Bucket: r.ColumnText(1), Limit: r.ColumnInt(2), Remaining: r.ColumnInt(3),
 					Reset: sqlitedb.Time(r.ColumnInt64(4)), Started: sqlitedb.Time(r.ColumnInt64(5)),
-					ParkedUntil: sqlitedb.Time(r.ColumnInt64(6)), Seq: uint64(r.ColumnInt64(7)),
+					ParkedUntil: sqlitedb.Time(r.ColumnInt64(6)), InFlight: r.ColumnInt(7), Points: r.ColumnInt(8),
+					Touched: sqlitedb.Time(r.ColumnInt64(9)), Seq: uint64(r.ColumnInt64(10)),
 				})
 			})
 	})
@@ -127,10 +130,12 @@ func (s *Store) PutQuotaWindow(ctx context.Context, w domain.QuotaWindow) error 
 // putWindow stores a snapshot unless a newer one is there: a claim and an
 // outcome may be committed in another order than their snapshots were taken.
 func putWindow(c *sqlite.Conn, w domain.QuotaWindow) error {
-	return sqlitedb.Exec(c, `INSERT OR REPLACE INTO quota_window
-		(owner, bucket, call_limit, remaining, reset, started, parked_until, in_flight, points, touched)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, nil,
-		w.Owner, w.Bucket, w.Limit, w.Remaining, w.Reset, w.Started, w.ParkedUntil, w.InFlight, w.Points, w.Touched)
+	return sqlitedb.Exec(c, "INSERT INTO quota_window ("+windowColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (owner, bucket) DO UPDATE SET call_limit = excluded.call_limit, remaining = excluded.remaining,
+		reset = excluded.reset, started = excluded.started, parked_until = excluded.parked_until,
+		in_flight = excluded.in_flight, points = excluded.points, touched = excluded.touched, seq = excluded.seq
+		WHERE excluded.seq >= quota_window.seq`, nil,
+		w.Owner, w.Bucket, w.Limit, w.Remaining, w.Reset, w.Started, w.ParkedUntil, w.InFlight, w.Points, w.Touched, int64(w.Seq))
 }
 
 // newestWindows keeps the last snapshot of each window: the group is written

@@ -26,23 +26,23 @@ func putAccountCreates(x *fixture) {
 		ID: a.ID, Source: "github", Login: "octocat", State: domain.AccountActive, Owner: "owner of octocat",
 		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
 	})
-	got, err := x.Account(x.ctx, a.ID)
+	got, err := x.Account(x.Context(), a.ID)
 	x.ok(err)
 	want(x, "by id", got, a)
-	sealed, err := x.Credential(x.ctx, a.ID)
+	sealed, err := x.Credential(x.Context(), a.ID)
 	x.ok(err)
 	want(x, "credential", sealed, state.Sealed{KeyID: "key-1", Data: []byte("sealed octocat")})
 	b := x.account("hubot")
-	all, err := x.Accounts(x.ctx)
+	all, err := x.Accounts(x.Context())
 	x.ok(err)
 	want(x, "all accounts", all, []domain.Account{a, b})
 }
 
 func putAccountAgain(x *fixture) {
 	a := x.account("octocat")
-	_, err := x.SetAccountState(x.ctx, a.ID, domain.AccountPaused, "the token expired")
+	_, err := x.SetAccountState(x.Context(), a.ID, domain.AccountPaused, "the token expired")
 	x.ok(err)
-	again, err := x.PutAccount(x.ctx, state.AccountSpec{
+	again, err := x.PutAccount(x.Context(), state.AccountSpec{
 		Source: "github", Login: "octocat", Owner: "someone else",
 		Credential: state.Sealed{KeyID: "key-2", Data: []byte{0, 1, 2, 255}},
 	})
@@ -52,10 +52,10 @@ func putAccountAgain(x *fixture) {
 	want(x, "reason", again.Reason, "")
 	want(x, "owner", again.Owner, "someone else")
 	want(x, "creation", again.CreatedAt, a.CreatedAt)
-	sealed, err := x.Credential(x.ctx, a.ID)
+	sealed, err := x.Credential(x.Context(), a.ID)
 	x.ok(err)
 	want(x, "credential", sealed, state.Sealed{KeyID: "key-2", Data: []byte{0, 1, 2, 255}})
-	all, err := x.Accounts(x.ctx)
+	all, err := x.Accounts(x.Context())
 	x.ok(err)
 	want(x, "number of accounts", len(all), 1)
 }
@@ -63,7 +63,7 @@ func putAccountAgain(x *fixture) {
 func loginsIgnoreCase(x *fixture) {
 	a := x.account("OctoCat")
 	for _, login := range []string{"octocat", "OCTOCAT", "OctoCat"} {
-		got, err := x.AccountByLogin(x.ctx, "github", login)
+		got, err := x.AccountByLogin(x.Context(), "github", login)
 		x.ok(err)
 		want(x, login, got, a)
 	}
@@ -72,12 +72,12 @@ func loginsIgnoreCase(x *fixture) {
 
 func sourcesAreApart(x *fixture) {
 	a := x.account("octocat")
-	b, err := x.PutAccount(x.ctx, state.AccountSpec{Source: "gitlab", Login: "octocat", Owner: "o"})
+	b, err := x.PutAccount(x.Context(), state.AccountSpec{Source: "gitlab", Login: "octocat", Owner: "o"})
 	x.ok(err)
 	if a.ID == b.ID {
 		x.Fatalf("two sources share account %d", a.ID)
 	}
-	sealed, err := x.Credential(x.ctx, b.ID)
+	sealed, err := x.Credential(x.Context(), b.ID)
 	x.ok(err)
 	want(x, "length of no credential", len(sealed.Data), 0)
 }
@@ -86,7 +86,7 @@ func concurrentSignups(x *fixture) {
 	ids := make([]int64, crowd)
 	errs := make([]error, crowd)
 	together(crowd, func(i int) {
-		a, err := x.PutAccount(x.ctx, state.AccountSpec{Source: "github", Login: "octocat", Owner: "o"})
+		a, err := x.PutAccount(x.Context(), state.AccountSpec{Source: "github", Login: "octocat", Owner: "o"})
 		ids[i], errs[i] = a.ID, err
 	})
 	for i := range ids {
@@ -97,29 +97,29 @@ func concurrentSignups(x *fixture) {
 
 func unknownAccounts(x *fixture) {
 	known := x.account("octocat")
-	_, err := x.Account(x.ctx, known.ID+1)
+	_, err := x.Account(x.Context(), known.ID+1)
 	x.wantCode(err, domain.CodeNotFound)
-	_, err = x.AccountByLogin(x.ctx, "github", "octocatt")
+	_, err = x.AccountByLogin(x.Context(), "github", "octocatt")
 	x.wantCode(err, domain.CodeNotFound)
 	if !strings.Contains(err.Error(), "octocatt") {
 		x.Errorf("the error does not say who is unknown: %v", err)
 	}
-	_, err = x.AccountByLogin(x.ctx, "gitlab", "octocat")
+	_, err = x.AccountByLogin(x.Context(), "gitlab", "octocat")
 	x.wantCode(err, domain.CodeNotFound)
-	_, err = x.Credential(x.ctx, known.ID+1)
+	_, err = x.Credential(x.Context(), known.ID+1)
 	x.wantCode(err, domain.CodeNotFound)
-	_, err = x.SetAccountState(x.ctx, known.ID+1, domain.AccountPaused, "")
+	_, err = x.SetAccountState(x.Context(), known.ID+1, domain.AccountPaused, "")
 	x.wantCode(err, domain.CodeNotFound)
-	_, err = x.CreateRun(x.ctx, state.RunSpec{AccountID: known.ID + 1, Trigger: domain.TriggerManual, Priority: domain.PriorityLow})
+	_, err = x.CreateRun(x.Context(), state.RunSpec{AccountID: known.ID + 1, Trigger: domain.TriggerManual, Priority: domain.PriorityLow})
 	x.wantCode(err, domain.CodeNotFound)
 }
 
 func accountStates(x *fixture) {
 	a := x.account("octocat")
 	for _, s := range []domain.AccountState{domain.AccountPaused, domain.AccountDeleted, domain.AccountActive} {
-		_, err := x.SetAccountState(x.ctx, a.ID, s, "because "+string(s))
+		_, err := x.SetAccountState(x.Context(), a.ID, s, "because "+string(s))
 		x.ok(err)
-		got, err := x.Account(x.ctx, a.ID)
+		got, err := x.Account(x.Context(), a.ID)
 		x.ok(err)
 		want(x, "state", got.State, s)
 		want(x, "reason", got.Reason, "because "+string(s))

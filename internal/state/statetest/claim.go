@@ -34,7 +34,7 @@ func claimStale(x *fixture) {
 	refuse := func(what string, id int64) {
 		x.Helper()
 		before, run := x.job(id), x.run(r.ID)
-		_, err := x.Claim(x.ctx, state.Claim{Job: id, At: x.instant()})
+		_, err := x.Claim(x.Context(), state.Claim{Job: id, At: x.instant()})
 		x.wantCode(err, domain.CodeStale)
 		want(x, what+" job", x.job(id), before)
 		want(x, what+" job's run", x.run(r.ID), run)
@@ -47,10 +47,10 @@ func claimStale(x *fixture) {
 	refuse("failed", refs[2].ID)
 	x.finish(x.outcome(x.claim(refs[3].ID), domain.JobPaused))
 	refuse("paused", refs[3].ID)
-	_, err := x.CancelRun(x.ctx, r.ID, "enough")
+	_, err := x.CancelRun(x.Context(), r.ID, "enough")
 	x.ok(err)
 	refuse("canceled", refs[4].ID)
-	_, err = x.Claim(x.ctx, state.Claim{Job: 1 << 40, At: x.instant()})
+	_, err = x.Claim(x.Context(), state.Claim{Job: 1 << 40, At: x.instant()})
 	x.wantCode(err, domain.CodeStale)
 }
 
@@ -60,7 +60,7 @@ func concurrentClaims(x *fixture) {
 	errs := make([]error, crowd)
 	at := x.instant()
 	together(crowd, func(i int) {
-		j, err := x.Claim(x.ctx, state.Claim{Job: refs[0].ID, At: at})
+		j, err := x.Claim(x.Context(), state.Claim{Job: refs[0].ID, At: at})
 		if err == nil {
 			won.Add(1)
 			if j.ID != refs[0].ID || j.Attempt != 1 {
@@ -84,7 +84,7 @@ func claimMany(x *fixture) {
 	var won [crowd]atomic.Int64
 	at := x.instant()
 	together(2*crowd, func(i int) {
-		j, err := x.Claim(x.ctx, state.Claim{Job: refs[i%crowd].ID, At: at})
+		j, err := x.Claim(x.Context(), state.Claim{Job: refs[i%crowd].ID, At: at})
 		if err != nil {
 			if domain.CodeOf(err) != domain.CodeStale {
 				x.Errorf("claim: %v", err)
@@ -105,12 +105,12 @@ func claimMany(x *fixture) {
 func claimWindow(x *fixture) {
 	_, refs := x.running("octocat", "a", "b")
 	w := domain.QuotaWindow{Owner: "o", Bucket: "core", Limit: 5000, Remaining: 4999, Reset: x.instant(), Started: x.instant(), Seq: 1}
-	_, err := x.Claim(x.ctx, state.Claim{Job: refs[0].ID, At: x.instant(), Window: &w})
+	_, err := x.Claim(x.Context(), state.Claim{Job: refs[0].ID, At: x.instant(), Window: &w})
 	x.ok(err)
 	want(x, "windows", x.windows(), []domain.QuotaWindow{w})
 	later := w
 	later.Remaining, later.Seq = 4998, 2
-	_, err = x.Claim(x.ctx, state.Claim{Job: refs[0].ID, At: x.instant(), Window: &later})
+	_, err = x.Claim(x.Context(), state.Claim{Job: refs[0].ID, At: x.instant(), Window: &later})
 	x.wantCode(err, domain.CodeStale)
 	want(x, "windows after a stale claim", x.windows(), []domain.QuotaWindow{w})
 }

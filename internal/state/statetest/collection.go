@@ -20,7 +20,7 @@ var collectionCases = []testCase{
 // windows lists the stored windows in a fixed order.
 func (x *fixture) windows() []domain.QuotaWindow {
 	x.Helper()
-	all, err := x.QuotaWindows(x.ctx)
+	all, err := x.QuotaWindows(x.Context())
 	x.ok(err)
 	slices.SortFunc(all, func(a, b domain.QuotaWindow) int {
 		return strings.Compare(a.Owner+"\x00"+a.Bucket, b.Owner+"\x00"+b.Bucket)
@@ -37,7 +37,7 @@ func cursors(x *fixture) {
 		x.finish(o)
 	}
 	read := func(account int64, resource string) time.Time {
-		at, err := x.Cursor(x.ctx, account, resource)
+		at, err := x.Cursor(x.Context(), account, resource)
 		x.ok(err)
 		return at
 	}
@@ -48,6 +48,12 @@ func cursors(x *fixture) {
 	want(x, "moved cursor", read(r.AccountID, "REPO repo:1"), late)
 	move(refs[2], early)
 	want(x, "cursor after an older one", read(r.AccountID, "REPO repo:1"), late)
+	all, err := x.Cursors(x.Context(), r.AccountID)
+	x.ok(err)
+	want(x, "all cursors", all, map[string]time.Time{"REPO repo:1": late})
+	all, err = x.Cursors(x.Context(), r.AccountID+1)
+	x.ok(err)
+	want(x, "cursors of another account", len(all), 0)
 	want(x, "another resource", read(r.AccountID, "REPO repo:2"), time.Time{})
 	want(x, "another account", read(r.AccountID+1, "REPO repo:1"), time.Time{})
 }
@@ -60,7 +66,7 @@ func storedPages(x *fixture) {
 	o.Stored = []domain.Page{p, q}
 	x.finish(o)
 	for _, expected := range []domain.Page{p, q} {
-		got, found, err := x.StoredPage(x.ctx, r.AccountID, expected.Key)
+		got, found, err := x.StoredPage(x.Context(), r.AccountID, expected.Key)
 		x.ok(err)
 		want(x, "found", found, true)
 		want(x, "page", got, expected)
@@ -69,10 +75,10 @@ func storedPages(x *fixture) {
 	o = x.outcome(x.claim(refs[1].ID), domain.JobSucceeded)
 	o.Stored = []domain.Page{p}
 	x.finish(o)
-	got, _, err := x.StoredPage(x.ctx, r.AccountID, p.Key)
+	got, _, err := x.StoredPage(x.Context(), r.AccountID, p.Key)
 	x.ok(err)
 	want(x, "replaced page", got, p)
-	_, found, err := x.StoredPage(x.ctx, r.AccountID+1, p.Key)
+	_, found, err := x.StoredPage(x.Context(), r.AccountID+1, p.Key)
 	x.ok(err)
 	want(x, "another account's page", found, false)
 }
@@ -81,13 +87,13 @@ func quotaWindows(x *fixture) {
 	want(x, "windows of an empty store", len(x.windows()), 0)
 	full := domain.QuotaWindow{
 		Owner: "o1", Bucket: "core", Limit: 5000, Remaining: 17,
-		Reset: x.instant(), Started: x.instant(), ParkedUntil: x.instant(), Seq: 3,
+		Reset: x.instant(), Started: x.instant(), ParkedUntil: x.instant(), InFlight: 5, Points: 77, Touched: x.instant(), Seq: 3,
 	}
 	blank := domain.QuotaWindow{Owner: "o1", Bucket: "graphql", Limit: 5000, Remaining: -4, Seq: 9}
-	x.ok(x.PutQuotaWindow(x.ctx, full))
-	x.ok(x.PutQuotaWindow(x.ctx, blank))
+	x.ok(x.PutQuotaWindow(x.Context(), full))
+	x.ok(x.PutQuotaWindow(x.Context(), blank))
 	want(x, "windows", x.windows(), []domain.QuotaWindow{full, blank})
-	x = x.on(x.Reopen(x.T))
+	x = x.on(x.Reopen(x.t))
 	// The sequence survives as well: whoever restarts counts on from there.
 	want(x, "windows after a restart", x.windows(), []domain.QuotaWindow{full, blank})
 }
@@ -102,11 +108,11 @@ func newestWindow(x *fixture) {
 		x.Helper()
 		want(x, "windows", x.windows(), []domain.QuotaWindow{snapshot(seq)})
 	}
-	x.ok(x.PutQuotaWindow(x.ctx, snapshot(5)))
-	x.ok(x.PutQuotaWindow(x.ctx, snapshot(4)))
+	x.ok(x.PutQuotaWindow(x.Context(), snapshot(5)))
+	x.ok(x.PutQuotaWindow(x.Context(), snapshot(4)))
 	stored(5)
 	older, newer := snapshot(3), snapshot(8)
-	j, err := x.Claim(x.ctx, state.Claim{Job: refs[0].ID, At: x.instant(), Window: &older})
+	j, err := x.Claim(x.Context(), state.Claim{Job: refs[0].ID, At: x.instant(), Window: &older})
 	x.ok(err)
 	stored(5)
 	o := x.outcome(j, domain.JobSucceeded)
@@ -125,7 +131,7 @@ func windowsConcurrently(x *fixture) {
 	at := x.instant()
 	together(crowd, func(i int) {
 		w := domain.QuotaWindow{Owner: "o", Bucket: "core", Limit: 1000, Remaining: 1000 - 2*i, Seq: uint64(2*i + 1)}
-		j, err := x.Claim(x.ctx, state.Claim{Job: refs[i].ID, At: at, Window: &w})
+		j, err := x.Claim(x.Context(), state.Claim{Job: refs[i].ID, At: at, Window: &w})
 		if err != nil {
 			x.Errorf("claim: %v", err)
 			return
@@ -134,7 +140,7 @@ func windowsConcurrently(x *fixture) {
 		settled.Remaining, settled.Seq = w.Remaining-1, w.Seq+1
 		o := x.outcomeAt(j, domain.JobSucceeded, at)
 		o.Window = &settled
-		if _, err := x.Finish(x.ctx, o); err != nil {
+		if _, err := x.Finish(x.Context(), o); err != nil {
 			x.Errorf("finish: %v", err)
 		}
 	})

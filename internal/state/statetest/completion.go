@@ -41,7 +41,7 @@ func lastJobCloses(x *fixture) {
 	want(x, "status", got.Status, domain.RunFinalizing)
 	want(x, "counts", got.RunCounts, domain.RunCounts{Known: 3, Succeeded: 2, Failed: 1, Calls: 3})
 	want(x, "end", got.FinishedAt, time.Time{})
-	_, err := x.CreateRun(x.ctx, state.RunSpec{AccountID: r.AccountID, Trigger: domain.TriggerManual, Priority: domain.PriorityLow})
+	_, err := x.CreateRun(x.Context(), state.RunSpec{AccountID: r.AccountID, Trigger: domain.TriggerManual, Priority: domain.PriorityLow})
 	x.wantCode(err, domain.CodeConflict)
 }
 
@@ -55,7 +55,7 @@ func concurrentFinishers(x *fixture) {
 	var closed atomic.Int64
 	at := x.instant()
 	together(crowd, func(i int) {
-		e, err := x.Finish(x.ctx, x.outcomeAt(jobs[i], domain.JobSucceeded, at))
+		e, err := x.Finish(x.Context(), x.outcomeAt(jobs[i], domain.JobSucceeded, at))
 		if err != nil {
 			x.Errorf("finish: %v", err)
 		}
@@ -76,7 +76,7 @@ func concurrentFinishers(x *fixture) {
 // it goes, each run closes once, when its last job has ended, and its counters
 // equal its jobs.
 func randomTrees(x *fixture) {
-	n := seed(x.T)
+	n := seed(x.t)
 	const runs = 8
 	queue := make(chan int64, 1<<16)
 	var left sync.WaitGroup
@@ -111,7 +111,7 @@ func randomTrees(x *fixture) {
 
 // growTree works on one job as a worker would.
 func (x *fixture) growTree(id int64, dice *rand.Rand, at time.Time, queue chan<- int64, left *sync.WaitGroup, closed *sync.Map) {
-	j, err := x.Claim(x.ctx, state.Claim{Job: id, At: at})
+	j, err := x.Claim(x.Context(), state.Claim{Job: id, At: at})
 	if err != nil {
 		x.Errorf("claim %d: %v", id, err)
 		left.Done()
@@ -130,7 +130,7 @@ func (x *fixture) growTree(id int64, dice *rand.Rand, at time.Time, queue chan<-
 			o.Next = append(o.Next, spec(fmt.Sprintf("repo:%d", dice.IntN(200))))
 		}
 	}
-	e, err := x.Finish(x.ctx, o)
+	e, err := x.Finish(x.Context(), o)
 	if err != nil {
 		x.Errorf("finish %d: %v", id, err)
 	}
@@ -153,24 +153,24 @@ func (x *fixture) growTree(id int64, dice *rand.Rand, at time.Time, queue chan<-
 
 func completeRun(x *fixture) {
 	r, refs := x.running("octocat", "a", "b")
-	_, err := x.CompleteRun(x.ctx, r.ID, []byte("too early"))
+	_, err := x.CompleteRun(x.Context(), r.ID, []byte("too early"))
 	x.wantCode(err, domain.CodeIllegalMove)
-	_, found, err := x.AccountStatistics(x.ctx, r.AccountID)
+	_, found, err := x.AccountStatistics(x.Context(), r.AccountID)
 	x.ok(err)
 	want(x, "statistics of a run that is not over", found, false)
 	x.succeed(refs[0].ID)
 	x.succeed(refs[1].ID)
-	done, err := x.CompleteRun(x.ctx, r.ID, []byte(`{"commits":3}`))
+	done, err := x.CompleteRun(x.Context(), r.ID, []byte(`{"commits":3}`))
 	x.ok(err)
 	want(x, "status", done.Status, domain.RunCompleted)
 	if done.FinishedAt.IsZero() {
 		x.Errorf("a complete run has no end")
 	}
 	want(x, "stored run", x.run(r.ID), done)
-	again, err := x.CompleteRun(x.ctx, r.ID, []byte(`{"commits":4}`))
+	again, err := x.CompleteRun(x.Context(), r.ID, []byte(`{"commits":4}`))
 	x.ok(err)
 	want(x, "run completed twice", again, done)
-	data, found, err := x.AccountStatistics(x.ctx, r.AccountID)
+	data, found, err := x.AccountStatistics(x.Context(), r.AccountID)
 	x.ok(err)
 	want(x, "found", found, true)
 	want(x, "statistics", string(data), `{"commits":3}`)
@@ -185,15 +185,15 @@ func statistics(x *fixture) {
 			accounts[login] = a
 			r, refs := x.runningFor(a.ID, "a")
 			x.succeed(refs[0].ID)
-			_, err := x.CompleteRun(x.ctx, r.ID, fmt.Appendf(nil, "%s %d", login, round))
+			_, err := x.CompleteRun(x.Context(), r.ID, fmt.Appendf(nil, "%s %d", login, round))
 			x.ok(err)
 		}
 	}
-	_, found, err := x.AccountStatistics(x.ctx, x.account("mona").ID)
+	_, found, err := x.AccountStatistics(x.Context(), x.account("mona").ID)
 	x.ok(err)
 	want(x, "statistics of an account without a run", found, false)
 	got := map[string]string{}
-	x.ok(x.AllStatistics(x.ctx, func(a domain.Account, data []byte) error {
+	x.ok(x.AllStatistics(x.Context(), func(a domain.Account, data []byte) error {
 		want(x, "account", a.ID, accounts[a.Login].ID)
 		got[a.Login] = string(data)
 		return nil
@@ -201,7 +201,7 @@ func statistics(x *fixture) {
 	want(x, "newest statistics", got, map[string]string{"octocat": "octocat 1", "hubot": "hubot 1"})
 	calls := 0
 	stop := fmt.Errorf("stop")
-	err = x.AllStatistics(x.ctx, func(domain.Account, []byte) error { calls++; return stop })
+	err = x.AllStatistics(x.Context(), func(domain.Account, []byte) error { calls++; return stop })
 	if err == nil || calls != 1 {
 		x.Errorf("after %d calls got error %v, want one call and its error", calls, err)
 	}

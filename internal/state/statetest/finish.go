@@ -66,7 +66,7 @@ func finishRetry(x *fixture) {
 		want(x, "error", j.Error, o.Failure.Message)
 		want(x, "end", j.FinishedAt, time.Time{})
 	}
-	x.ok(x.Waiting(x.ctx, func(ref domain.JobRef) error {
+	x.ok(x.Waiting(x.Context(), func(ref domain.JobRef) error {
 		want(x, "instant in the ref", ref.NotBefore, x.job(ref.ID).NotBefore)
 		return nil
 	}))
@@ -93,7 +93,7 @@ func finishImpossible(x *fixture) {
 	j := x.claim(refs[0].ID)
 	before := x.run(r.ID)
 	for _, to := range []domain.JobStatus{0, domain.JobEnqueued, domain.JobRunning, domain.JobCanceled, 99} {
-		_, err := x.Finish(x.ctx, x.outcome(j, to))
+		_, err := x.Finish(x.Context(), x.outcome(j, to))
 		x.wantCode(err, domain.CodeInvalid)
 	}
 	want(x, "job", x.job(j.ID), j)
@@ -115,15 +115,15 @@ func (x *fixture) everything(j domain.Job) state.Outcome {
 // wantNoTrace checks that nothing of an outcome is there.
 func (x *fixture) wantNoTrace(account int64) {
 	x.Helper()
-	at, err := x.Cursor(x.ctx, account, "trace")
+	at, err := x.Cursor(x.Context(), account, "trace")
 	x.ok(err)
 	want(x, "cursor", at, time.Time{})
-	_, found, err := x.StoredPage(x.ctx, account, "trace")
+	_, found, err := x.StoredPage(x.Context(), account, "trace")
 	x.ok(err)
 	want(x, "stored page", found, false)
 	want(x, "windows", len(x.windows()), 0)
 	if x.Documents != nil {
-		_, found, err := x.Documents.Get(x.ctx, doc(account, "trace", time.Time{}).Key)
+		_, found, err := x.Documents.Get(x.Context(), doc(account, "trace", time.Time{}).Key)
 		x.ok(err)
 		want(x, "document", found, false)
 	}
@@ -137,7 +137,7 @@ func finishFenced(x *fixture) {
 	refuse := func(what string, o state.Outcome) {
 		x.Helper()
 		before, run, jobs := x.job(old.ID), x.run(r.ID), len(x.jobsOf(r.ID))
-		effect, err := x.Finish(x.ctx, o)
+		effect, err := x.Finish(x.Context(), o)
 		x.wantCode(err, domain.CodeStale)
 		want(x, what+": effect", effect, state.Effect{})
 		want(x, what+": job", x.job(old.ID), before)
@@ -154,18 +154,18 @@ func finishFenced(x *fixture) {
 	refuse("an older attempt that would end the run", fail)
 	never := x.job(refs[1].ID)
 	o := x.everything(never)
-	_, err := x.Finish(x.ctx, o)
+	_, err := x.Finish(x.Context(), o)
 	x.wantCode(err, domain.CodeStale)
 	x.wantNoTrace(r.AccountID)
-	_, err = x.CancelRun(x.ctx, r.ID, "enough")
+	_, err = x.CancelRun(x.Context(), r.ID, "enough")
 	x.ok(err)
 	refuse("a canceled job", x.everything(owner))
-	a, err := x.Account(x.ctx, r.AccountID)
+	a, err := x.Account(x.Context(), r.AccountID)
 	x.ok(err)
 	want(x, "account", a.State, domain.AccountActive)
 }
 
 func finishUnknown(x *fixture) {
-	_, err := x.Finish(x.ctx, state.Outcome{Job: 99, Attempt: 1, At: x.instant(), To: domain.JobSucceeded})
+	_, err := x.Finish(x.Context(), state.Outcome{Job: 99, Attempt: 1, At: x.instant(), To: domain.JobSucceeded})
 	x.wantCode(err, domain.CodeNotFound)
 }

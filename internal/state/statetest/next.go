@@ -57,7 +57,7 @@ func nextConcurrent(x *fixture) {
 	together(crowd, func(i int) {
 		o := x.outcomeAt(jobs[i], domain.JobSucceeded, at)
 		o.Next = specs("shared", "own "+refs[i].Bucket+jobs[i].Resource)
-		e, err := x.Finish(x.ctx, o)
+		e, err := x.Finish(x.Context(), o)
 		if err != nil {
 			x.Errorf("finish: %v", err)
 		}
@@ -75,16 +75,16 @@ func nextConcurrent(x *fixture) {
 func children(x *fixture) {
 	_, refs := x.running("octocat", "a", "b")
 	e := x.succeed(refs[0].ID, page("a", "2"), page("a", "3"), spec("c"))
-	got, err := x.Children(x.ctx, refs[0].ID)
+	got, err := x.Children(x.Context(), refs[0].ID)
 	x.ok(err)
 	want(x, "children", got, e.Created)
 	x.claim(e.Created[0].ID)
 	x.succeed(e.Created[1].ID)
-	got, err = x.Children(x.ctx, refs[0].ID)
+	got, err = x.Children(x.Context(), refs[0].ID)
 	x.ok(err)
 	want(x, "children that still wait", got, e.Created[2:])
 	for _, id := range []int64{refs[1].ID, 1 << 40} {
-		got, err = x.Children(x.ctx, id)
+		got, err = x.Children(x.Context(), id)
 		x.ok(err)
 		want(x, "children of a childless job", len(got), 0)
 	}

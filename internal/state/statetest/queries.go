@@ -13,6 +13,7 @@ var queryCases = []testCase{
 	{"WaitingStreams", waitingStreams},
 	{"WaitingStops", waitingStops},
 	{"JobQueries", jobQueries},
+	{"Load", load},
 	{"DefaultLimits", defaultLimits},
 	{"Ledger", ledger},
 	{"Check", check},
@@ -29,7 +30,7 @@ func waitingOrder(x *fixture) {
 	want1 = append(want1, a1[1].ID, b1[0].ID, b1[1].ID, a2[0].ID)
 	slices.Sort(want1)
 	want(x, "waiting", x.waitingIDs(), want1)
-	x.ok(x.Waiting(x.ctx, func(ref domain.JobRef) error {
+	x.ok(x.Waiting(x.Context(), func(ref domain.JobRef) error {
 		j := x.job(ref.ID)
 		want(x, "ref", ref, domain.JobRef{
 			ID: j.ID, RunID: j.RunID, AccountID: j.AccountID, Bucket: j.Bucket, Class: j.Class, Priority: j.Priority, NotBefore: j.NotBefore,
@@ -39,7 +40,7 @@ func waitingOrder(x *fixture) {
 }
 
 func waitingStreams(x *fixture) {
-	const many = 12_000
+	const many = 10_500
 	_, refs := x.running("octocat", resources(many)...)
 	want(x, "planned", len(refs), many)
 	x.claim(refs[many/2].ID)
@@ -52,7 +53,7 @@ func waitingStreams(x *fixture) {
 func waitingStops(x *fixture) {
 	x.running("octocat", "a", "b", "c")
 	calls, stop := 0, errors.New("stop")
-	err := x.Waiting(x.ctx, func(domain.JobRef) error { calls++; return stop })
+	err := x.Waiting(x.Context(), func(domain.JobRef) error { calls++; return stop })
 	if !errors.Is(err, stop) || calls != 1 {
 		x.Fatalf("after %d calls got error %v, want one call and its error", calls, err)
 	}
@@ -64,7 +65,7 @@ func jobQueries(x *fixture) {
 	x.succeed(refs[1].ID)
 	x.fail(refs[3].ID)
 	list := func(q state.JobQuery) []int64 {
-		jobs, err := x.Jobs(x.ctx, q)
+		jobs, err := x.Jobs(x.Context(), q)
 		x.ok(err)
 		out := []int64{}
 		for _, j := range jobs {
@@ -82,24 +83,36 @@ func jobQueries(x *fixture) {
 	ended := []domain.JobStatus{domain.JobFailed, domain.JobSucceeded}
 	want(x, "by status", list(state.JobQuery{RunID: r.ID, Statuses: ended}), []int64{all[1], all[3]})
 	want(x, "by status of another run", list(state.JobQuery{RunID: other.ID, Statuses: ended}), []int64{})
-	_, err := x.Job(x.ctx, 1<<40)
+	_, err := x.Job(x.Context(), 1<<40)
 	x.wantCode(err, domain.CodeNotFound)
+}
+
+func load(x *fixture) {
+	_, refs := x.running("octocat", resources(5)...)
+	x.succeed(refs[1].ID)
+	jobs, err := x.Load(x.Context(), []int64{refs[3].ID, refs[1].ID, 1 << 40})
+	x.ok(err)
+	slices.SortFunc(jobs, func(a, b domain.Job) int { return int(a.ID - b.ID) })
+	want(x, "jobs", jobs, []domain.Job{x.job(refs[1].ID), x.job(refs[3].ID)})
+	jobs, err = x.Load(x.Context(), nil)
+	x.ok(err)
+	want(x, "no jobs", len(jobs), 0)
 }
 
 func defaultLimits(x *fixture) {
 	r, _ := x.running("octocat", resources(130)...)
-	jobs, err := x.Jobs(x.ctx, state.JobQuery{RunID: r.ID})
+	jobs, err := x.Jobs(x.Context(), state.JobQuery{RunID: r.ID})
 	x.ok(err)
 	want(x, "jobs without a limit", len(jobs), 100)
-	jobs, err = x.Jobs(x.ctx, state.JobQuery{RunID: r.ID, Limit: 120})
+	jobs, err = x.Jobs(x.Context(), state.JobQuery{RunID: r.ID, Limit: 120})
 	x.ok(err)
 	want(x, "jobs with a limit", len(jobs), 120)
 	a := x.account("hubot")
 	for range 101 {
-		_, err := x.CancelRun(x.ctx, x.created(a.ID).ID, "")
+		_, err := x.CancelRun(x.Context(), x.created(a.ID).ID, "")
 		x.ok(err)
 	}
-	runs, err := x.Runs(x.ctx, state.RunQuery{AccountID: a.ID})
+	runs, err := x.Runs(x.Context(), state.RunQuery{AccountID: a.ID})
 	x.ok(err)
 	want(x, "runs without a limit", len(runs), 100)
 }
@@ -114,7 +127,7 @@ func ledger(x *fixture) {
 	created := x.finish(o).Created
 	x.fail(refs[2].ID)
 	lines := func() []state.LedgerLine {
-		got, err := x.Ledger(x.ctx, r.ID)
+		got, err := x.Ledger(x.Context(), r.ID)
 		x.ok(err)
 		return got
 	}
@@ -136,19 +149,19 @@ func ledger(x *fixture) {
 	want(x, "a complete resource", lines()[1], state.LedgerLine{
 		Type: "LIST", Resource: "repo:1", Announced: 3, Known: 3, Stored: 3, Items: 217,
 	})
-	other, err := x.Ledger(x.ctx, 1<<40)
+	other, err := x.Ledger(x.Context(), 1<<40)
 	x.ok(err)
 	want(x, "ledger of no run", len(other), 0)
 }
 
 func check(x *fixture) {
-	x.ok(x.Check(x.ctx))
-	x.ok(x.Check(x.ctx))
+	x.ok(x.Check(x.Context()))
+	x.ok(x.Check(x.Context()))
 	x.ok(x.Close())
-	if err := x.Check(x.ctx); domain.CodeOf(err) != domain.CodeUnavailable {
+	if err := x.Check(x.Context()); domain.CodeOf(err) != domain.CodeUnavailable {
 		x.Errorf("a closed store says %v, want code unavailable", err)
 	}
-	if _, err := x.Accounts(x.ctx); domain.CodeOf(err) != domain.CodeUnavailable {
+	if _, err := x.Accounts(x.Context()); domain.CodeOf(err) != domain.CodeUnavailable {
 		x.Errorf("a closed store reads with %v, want code unavailable", err)
 	}
 	x.ok(x.Close())

@@ -44,7 +44,7 @@ func repeatedFinish(x *fixture) {
 		want(x, "jobs", len(x.jobsOf(r.ID)), jobs)
 	}
 	o.Attempt++
-	_, err := x.Finish(x.ctx, o)
+	_, err := x.Finish(x.Context(), o)
 	x.wantCode(err, domain.CodeStale)
 }
 
@@ -56,7 +56,7 @@ func repeatedClose(x *fixture) {
 		x.Fatalf("the run did not close")
 	}
 	want(x, "effect", x.finish(o), first)
-	_, err := x.CompleteRun(x.ctx, r.ID, []byte("{}"))
+	_, err := x.CompleteRun(x.Context(), r.ID, []byte("{}"))
 	x.ok(err)
 	want(x, "effect when its consequence is done", x.finish(o), state.Effect{})
 }
@@ -83,7 +83,7 @@ func repeatedRetry(x *fixture) {
 	want(x, "failures", x.job(refs[0].ID).Failures, 1)
 	want(x, "calls", x.wantCounts(r.ID).Calls, int64(1))
 	x.claim(refs[0].ID)
-	_, err := x.Finish(x.ctx, o)
+	_, err := x.Finish(x.Context(), o)
 	x.wantCode(err, domain.CodeStale)
 }
 
@@ -91,7 +91,7 @@ func repeatedAfterRestart(x *fixture) {
 	r, refs := x.running("octocat", "a", "b")
 	o := x.everything(x.claim(refs[0].ID))
 	first := x.finish(o)
-	x = x.on(x.Reopen(x.T))
+	x = x.on(x.Reopen(x.t))
 	want(x, "effect", x.finish(o), first)
 	x.wantCounts(r.ID)
 }
@@ -101,7 +101,7 @@ func concurrentRepeats(x *fixture) {
 	o := x.everything(x.claim(refs[0].ID))
 	effects := make([]state.Effect, crowd)
 	together(crowd, func(i int) {
-		e, err := x.Finish(x.ctx, o)
+		e, err := x.Finish(x.Context(), o)
 		if err != nil {
 			x.Errorf("finish: %v", err)
 		}
@@ -115,18 +115,18 @@ func concurrentRepeats(x *fixture) {
 
 func repeatedEndings(x *fixture) {
 	a, _ := x.running("octocat", "a")
-	first, err := x.CancelRun(x.ctx, a.ID, "enough")
+	first, err := x.CancelRun(x.Context(), a.ID, "enough")
 	x.ok(err)
-	again, err := x.CancelRun(x.ctx, a.ID, "enough")
+	again, err := x.CancelRun(x.Context(), a.ID, "enough")
 	x.ok(err)
 	want(x, "run canceled twice", again, first)
 	b, _ := x.running("hubot", "a")
-	first, err = x.FailRun(x.ctx, b.ID, "no such user")
+	first, err = x.FailRun(x.Context(), b.ID, "no such user")
 	x.ok(err)
-	again, err = x.FailRun(x.ctx, b.ID, "no such user")
+	again, err = x.FailRun(x.Context(), b.ID, "no such user")
 	x.ok(err)
 	want(x, "run failed twice", again, first)
-	_, err = x.CancelRun(x.ctx, b.ID, "enough")
+	_, err = x.CancelRun(x.Context(), b.ID, "enough")
 	x.wantCode(err, domain.CodeIllegalMove)
 	want(x, "run", x.run(b.ID), first)
 }
@@ -146,7 +146,7 @@ func documentsWithOutcome(x *fixture) {
 	o.Documents = []document.Document{late, doc(r.AccountID, "three", older)}
 	x.finish(o)
 	for _, name := range []string{"one", "two", "three"} {
-		got, found, err := x.Documents.Get(x.ctx, doc(r.AccountID, name, newer).Key)
+		got, found, err := x.Documents.Get(x.Context(), doc(r.AccountID, name, newer).Key)
 		x.ok(err)
 		want(x, "found "+name, found, true)
 		want(x, "payload of "+name, string(got.Raw), `{"name":"`+name+`"}`)
@@ -162,7 +162,7 @@ func invalidDocument(x *fixture) {
 	before := x.run(r.ID)
 	o := x.everything(j)
 	o.Documents = append(o.Documents, doc(r.AccountID, "", o.At))
-	_, err := x.Finish(x.ctx, o)
+	_, err := x.Finish(x.Context(), o)
 	x.wantCode(err, domain.CodeInvalid)
 	want(x, "job", x.job(j.ID), j)
 	want(x, "run", x.run(r.ID), before)
@@ -188,13 +188,13 @@ func invalidDocumentAmongOthers(x *fixture) {
 		if i%10 == 0 {
 			o.Documents[0].Kind = ""
 		}
-		_, err := x.Finish(x.ctx, o)
+		_, err := x.Finish(x.Context(), o)
 		if bad := i%10 == 0; bad != (domain.CodeOf(err) == domain.CodeInvalid) || (!bad && err != nil) {
 			x.Errorf("finish %d: %v", i, err)
 		}
 	})
 	want(x, "succeeded", x.wantCounts(r.ID).Succeeded, int64(crowd-crowd/10))
-	n, err := x.Documents.Count(x.ctx, r.AccountID)
+	n, err := x.Documents.Count(x.Context(), r.AccountID)
 	x.ok(err)
 	want(x, "documents", n[document.KindIssue], int64(crowd-crowd/10))
 }

@@ -26,7 +26,7 @@ var planCases = []testCase{
 func createRun(x *fixture) {
 	a := x.account("octocat")
 	anchor := x.instant()
-	r, err := x.CreateRun(x.ctx, state.RunSpec{
+	r, err := x.CreateRun(x.Context(), state.RunSpec{
 		AccountID: a.ID, Trigger: domain.TriggerSignup, Priority: domain.PriorityLow, Anchor: anchor,
 	})
 	x.ok(err)
@@ -43,12 +43,12 @@ func createRun(x *fixture) {
 func oneActiveRun(x *fixture) {
 	a, b := x.account("octocat"), x.account("hubot")
 	first := x.created(a.ID)
-	again, err := x.CreateRun(x.ctx, state.RunSpec{AccountID: a.ID, Trigger: domain.TriggerManual, Priority: domain.PriorityLow})
+	again, err := x.CreateRun(x.Context(), state.RunSpec{AccountID: a.ID, Trigger: domain.TriggerManual, Priority: domain.PriorityLow})
 	x.wantCode(err, domain.CodeConflict)
 	want(x, "the active run", again, first)
 	other := x.created(b.ID)
 	want(x, "the other account's run", other.AccountID, b.ID)
-	_, err = x.CancelRun(x.ctx, first.ID, "enough")
+	_, err = x.CancelRun(x.Context(), first.ID, "enough")
 	x.ok(err)
 	second := x.created(a.ID)
 	if second.ID <= first.ID {
@@ -61,7 +61,7 @@ func concurrentCreators(x *fixture) {
 	runs := make([]domain.Run, crowd)
 	errs := make([]error, crowd)
 	together(crowd, func(i int) {
-		runs[i], errs[i] = x.CreateRun(x.ctx, state.RunSpec{AccountID: a.ID, Trigger: domain.TriggerManual, Priority: domain.PriorityHigh})
+		runs[i], errs[i] = x.CreateRun(x.Context(), state.RunSpec{AccountID: a.ID, Trigger: domain.TriggerManual, Priority: domain.PriorityHigh})
 	})
 	opened := 0
 	for i, err := range errs {
@@ -76,15 +76,15 @@ func concurrentCreators(x *fixture) {
 }
 
 func unknownRuns(x *fixture) {
-	_, err := x.Run(x.ctx, 99)
+	_, err := x.Run(x.Context(), 99)
 	x.wantCode(err, domain.CodeNotFound)
-	_, err = x.PlanRun(x.ctx, 99, specs("a"))
+	_, err = x.PlanRun(x.Context(), 99, specs("a"))
 	x.wantCode(err, domain.CodeNotFound)
-	_, err = x.FailRun(x.ctx, 99, "")
+	_, err = x.FailRun(x.Context(), 99, "")
 	x.wantCode(err, domain.CodeNotFound)
-	_, err = x.CancelRun(x.ctx, 99, "")
+	_, err = x.CancelRun(x.Context(), 99, "")
 	x.wantCode(err, domain.CodeNotFound)
-	_, err = x.CompleteRun(x.ctx, 99, nil)
+	_, err = x.CompleteRun(x.Context(), 99, nil)
 	x.wantCode(err, domain.CodeNotFound)
 	want(x, "jobs", x.waitingIDs(), []int64{})
 }
@@ -94,13 +94,13 @@ func runQueries(x *fixture) {
 	var ids []int64 // newest first
 	for range 5 {
 		r := x.created(a.ID)
-		_, err := x.CancelRun(x.ctx, r.ID, "")
+		_, err := x.CancelRun(x.Context(), r.ID, "")
 		x.ok(err)
 		ids = append([]int64{r.ID}, ids...)
 	}
 	active := x.created(b.ID)
 	list := func(q state.RunQuery) []int64 {
-		runs, err := x.Runs(x.ctx, q)
+		runs, err := x.Runs(x.Context(), q)
 		x.ok(err)
 		out := []int64{}
 		for _, r := range runs {
@@ -123,7 +123,7 @@ func planRun(x *fixture) {
 	specs := []domain.JobSpec{spec("user"), {
 		Type: "WALK", Resource: "user", PageKey: "", Bucket: "graphql", Class: domain.ClassChild, Params: nil,
 	}}
-	refs, err := x.PlanRun(x.ctx, r.ID, specs)
+	refs, err := x.PlanRun(x.Context(), r.ID, specs)
 	x.ok(err)
 	want(x, "refs", refs, []domain.JobRef{
 		{ID: refs[0].ID, RunID: r.ID, AccountID: r.AccountID, Bucket: "core", Class: domain.ClassDiscovery, Priority: domain.PriorityHigh},
@@ -145,7 +145,7 @@ func planRun(x *fixture) {
 
 func planDeduplicates(x *fixture) {
 	r := x.created(x.account("octocat").ID)
-	refs, err := x.PlanRun(x.ctx, r.ID, append(specs("a", "b", "a"), page("a", "2"), page("a", "2")))
+	refs, err := x.PlanRun(x.Context(), r.ID, append(specs("a", "b", "a"), page("a", "2"), page("a", "2")))
 	x.ok(err)
 	want(x, "number of jobs", len(refs), 3)
 	want(x, "counts", x.wantCounts(r.ID).RunCounts, domain.RunCounts{Known: 3, Pending: 3})
@@ -156,12 +156,12 @@ func planDeduplicates(x *fixture) {
 
 func planRepeated(x *fixture) {
 	r, refs := x.running("octocat", "a", "b")
-	again, err := x.PlanRun(x.ctx, r.ID, specs("a", "b"))
+	again, err := x.PlanRun(x.Context(), r.ID, specs("a", "b"))
 	x.ok(err)
 	want(x, "repeated plan", again, refs)
 	want(x, "run", x.wantCounts(r.ID), r)
 	x.succeed(refs[0].ID, page("a", "2"))
-	again, err = x.PlanRun(x.ctx, r.ID, specs("a", "b"))
+	again, err = x.PlanRun(x.Context(), r.ID, specs("a", "b"))
 	x.ok(err)
 	want(x, "what still waits of the plan", refIDs(again), refIDs(refs[1:]))
 	want(x, "jobs", len(x.jobsOf(r.ID)), 3)
@@ -169,12 +169,12 @@ func planRepeated(x *fixture) {
 
 func planAfterRestart(x *fixture) {
 	r := x.created(x.account("octocat").ID)
-	x = x.on(x.Reopen(x.T))
+	x = x.on(x.Reopen(x.t))
 	want(x, "status", x.run(r.ID).Status, domain.RunCreated)
-	refs, err := x.PlanRun(x.ctx, r.ID, specs("a", "b"))
+	refs, err := x.PlanRun(x.Context(), r.ID, specs("a", "b"))
 	x.ok(err)
-	x = x.on(x.Reopen(x.T))
-	again, err := x.PlanRun(x.ctx, r.ID, specs("a", "b"))
+	x = x.on(x.Reopen(x.t))
+	again, err := x.PlanRun(x.Context(), r.ID, specs("a", "b"))
 	x.ok(err)
 	want(x, "plan repeated after a restart", again, refs)
 	next := x.succeed(refs[0].ID, spec("c")).Created
@@ -186,11 +186,11 @@ func planAfterRestart(x *fixture) {
 func planRefused(x *fixture) {
 	r, refs := x.running("octocat", "a")
 	x.succeed(refs[0].ID)
-	_, err := x.PlanRun(x.ctx, r.ID, specs("b"))
+	_, err := x.PlanRun(x.Context(), r.ID, specs("b"))
 	x.wantCode(err, domain.CodeIllegalMove)
-	_, err = x.CompleteRun(x.ctx, r.ID, []byte("{}"))
+	_, err = x.CompleteRun(x.Context(), r.ID, []byte("{}"))
 	x.ok(err)
-	_, err = x.PlanRun(x.ctx, r.ID, specs("b"))
+	_, err = x.PlanRun(x.Context(), r.ID, specs("b"))
 	x.wantCode(err, domain.CodeIllegalMove)
 	want(x, "jobs", len(x.jobsOf(r.ID)), 1)
 	if end := x.run(r.ID).FinishedAt; end.IsZero() || end.After(time.Now().Add(time.Hour)) {

@@ -4,7 +4,6 @@
 package statetest
 
 import (
-	"context"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -63,19 +62,19 @@ const crowd = 50
 
 // fixture is a store and the words the cases are written in.
 type fixture struct {
-	*testing.T
+	testing.TB
 	*Instance
-	ctx  context.Context
+	t    *testing.T
 	tick int64
 }
 
 func newFixture(t *testing.T, i *Instance) *fixture {
-	return &fixture{T: t, Instance: i, ctx: t.Context()}
+	return &fixture{TB: t, Instance: i, t: t}
 }
 
 // on is the same case on another instance.
 func (x *fixture) on(i *Instance) *fixture {
-	return &fixture{T: x.T, Instance: i, ctx: x.ctx, tick: x.tick}
+	return &fixture{TB: x.t, Instance: i, t: x.t, tick: x.tick}
 }
 
 // instant returns a new instant, later than every one before.
@@ -113,7 +112,7 @@ func want[T any](x *fixture, what string, got, expected T) {
 
 func (x *fixture) account(login string) domain.Account {
 	x.Helper()
-	a, err := x.PutAccount(x.ctx, state.AccountSpec{
+	a, err := x.PutAccount(x.Context(), state.AccountSpec{
 		Source: "github", Login: login, Owner: "owner of " + login,
 		Credential: state.Sealed{KeyID: "key-1", Data: []byte("sealed " + login)},
 	})
@@ -123,7 +122,7 @@ func (x *fixture) account(login string) domain.Account {
 
 func (x *fixture) created(account int64) domain.Run {
 	x.Helper()
-	r, err := x.CreateRun(x.ctx, state.RunSpec{
+	r, err := x.CreateRun(x.Context(), state.RunSpec{
 		AccountID: account, Trigger: domain.TriggerManual, Priority: domain.PriorityHigh, Anchor: x.instant(),
 	})
 	x.ok(err)
@@ -139,7 +138,7 @@ func (x *fixture) running(login string, resources ...string) (domain.Run, []doma
 func (x *fixture) runningFor(account int64, resources ...string) (domain.Run, []domain.JobRef) {
 	x.Helper()
 	r := x.created(account)
-	refs, err := x.PlanRun(x.ctx, r.ID, specs(resources...))
+	refs, err := x.PlanRun(x.Context(), r.ID, specs(resources...))
 	x.ok(err)
 	return x.run(r.ID), refs
 }
@@ -164,28 +163,28 @@ func page(resource, key string) domain.JobSpec {
 
 func (x *fixture) run(id int64) domain.Run {
 	x.Helper()
-	r, err := x.Run(x.ctx, id)
+	r, err := x.Run(x.Context(), id)
 	x.ok(err)
 	return r
 }
 
 func (x *fixture) job(id int64) domain.Job {
 	x.Helper()
-	j, err := x.Job(x.ctx, id)
+	j, err := x.Job(x.Context(), id)
 	x.ok(err)
 	return j
 }
 
 func (x *fixture) claim(id int64) domain.Job {
 	x.Helper()
-	j, err := x.Claim(x.ctx, state.Claim{Job: id, At: x.instant()})
+	j, err := x.Claim(x.Context(), state.Claim{Job: id, At: x.instant()})
 	x.ok(err)
 	return j
 }
 
 func (x *fixture) finish(o state.Outcome) state.Effect {
 	x.Helper()
-	e, err := x.Finish(x.ctx, o)
+	e, err := x.Finish(x.Context(), o)
 	x.ok(err)
 	return e
 }
@@ -214,7 +213,7 @@ func (x *fixture) fail(id int64) state.Effect {
 func (x *fixture) waitingIDs() []int64 {
 	x.Helper()
 	ids := []int64{}
-	x.ok(x.Waiting(x.ctx, func(r domain.JobRef) error {
+	x.ok(x.Waiting(x.Context(), func(r domain.JobRef) error {
 		ids = append(ids, r.ID)
 		return nil
 	}))
@@ -224,7 +223,7 @@ func (x *fixture) waitingIDs() []int64 {
 // jobsOf lists all jobs of a run.
 func (x *fixture) jobsOf(run int64) []domain.Job {
 	x.Helper()
-	jobs, err := x.Jobs(x.ctx, state.JobQuery{RunID: run, Limit: 1 << 20})
+	jobs, err := x.Jobs(x.Context(), state.JobQuery{RunID: run, Limit: 1 << 20})
 	x.ok(err)
 	return jobs
 }

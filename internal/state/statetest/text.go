@@ -26,12 +26,12 @@ func stringsKept(x *fixture) {
 	for _, s := range awkward {
 		a := x.account(s)
 		want(x, "login", a.Login, s)
-		got, err := x.AccountByLogin(x.ctx, "github", s)
+		got, err := x.AccountByLogin(x.Context(), "github", s)
 		x.ok(err)
 		want(x, "account", got, a)
 		r := x.created(a.ID)
 		sp := domain.JobSpec{Type: s, Resource: s, PageKey: s, Bucket: s, Class: domain.ClassChild, Params: []byte(s)}
-		refs, err := x.PlanRun(x.ctx, r.ID, []domain.JobSpec{sp})
+		refs, err := x.PlanRun(x.Context(), r.ID, []domain.JobSpec{sp})
 		x.ok(err)
 		j := x.claim(refs[0].ID)
 		want(x, "spec", j.JobSpec, sp)
@@ -41,13 +41,13 @@ func stringsKept(x *fixture) {
 		o.Stored = []domain.Page{{AccountID: a.ID, Key: s, ETag: s, Next: s}}
 		x.finish(o)
 		want(x, "error", x.job(j.ID).Error, s)
-		at, err := x.Cursor(x.ctx, a.ID, s)
+		at, err := x.Cursor(x.Context(), a.ID, s)
 		x.ok(err)
 		want(x, "cursor", at, o.At)
-		p, _, err := x.StoredPage(x.ctx, a.ID, s)
+		p, _, err := x.StoredPage(x.Context(), a.ID, s)
 		x.ok(err)
 		want(x, "page", p, o.Stored[0])
-		ended, err := x.CancelRun(x.ctx, r.ID, s)
+		ended, err := x.CancelRun(x.Context(), r.ID, s)
 		x.ok(err)
 		want(x, "reason", ended.Reason, s)
 	}
@@ -62,13 +62,13 @@ func timesKept(x *fixture) {
 		time.Date(1969, 12, 31, 23, 59, 59, 999999000, time.UTC),
 		time.Date(9999, 1, 1, 0, 0, 0, 1000, time.UTC),
 	} {
-		r, err := x.CreateRun(x.ctx, state.RunSpec{AccountID: a.ID, Trigger: domain.TriggerManual, Priority: domain.PriorityLow, Anchor: at})
+		r, err := x.CreateRun(x.Context(), state.RunSpec{AccountID: a.ID, Trigger: domain.TriggerManual, Priority: domain.PriorityLow, Anchor: at})
 		x.ok(err)
 		got := x.run(r.ID)
 		if !got.Anchor.Equal(at) || got.Anchor.IsZero() != at.IsZero() || got.Anchor.Location() != time.UTC {
 			x.Errorf("anchor %v came back as %v", at, got.Anchor)
 		}
-		_, err = x.CancelRun(x.ctx, r.ID, "")
+		_, err = x.CancelRun(x.Context(), r.ID, "")
 		x.ok(err)
 	}
 }
@@ -76,15 +76,18 @@ func timesKept(x *fixture) {
 func canceledContexts(x *fixture) {
 	r, refs := x.running("octocat", "a")
 	before := x.run(r.ID)
-	ctx, cancel := context.WithCancel(x.ctx)
+	ctx, cancel := context.WithCancel(x.Context())
 	cancel()
 	calls := map[string]func() error{
 		"PutAccount": func() error {
 			_, err := x.PutAccount(ctx, state.AccountSpec{Source: "github", Login: "ghost"})
 			return err
 		},
-		"Claim":     func() error { _, err := x.Claim(ctx, state.Claim{Job: refs[0].ID}); return err },
-		"Finish":    func() error { _, err := x.Finish(ctx, state.Outcome{Job: refs[0].ID, To: domain.JobFailed}); return err },
+		"Claim": func() error { _, err := x.Claim(ctx, state.Claim{Job: refs[0].ID}); return err },
+		"Finish": func() error {
+			_, err := x.Finish(ctx, state.Outcome{Job: refs[0].ID, To: domain.JobFailed})
+			return err
+		},
 		"CancelRun": func() error { _, err := x.CancelRun(ctx, r.ID, ""); return err },
 		"Run":       func() error { _, err := x.Run(ctx, r.ID); return err },
 		"Waiting":   func() error { return x.Waiting(ctx, func(domain.JobRef) error { return nil }) },
@@ -99,7 +102,7 @@ func canceledContexts(x *fixture) {
 	}
 	want(x, "run", x.run(r.ID), before)
 	want(x, "waiting", x.waitingIDs(), refIDs(refs))
-	_, err := x.AccountByLogin(x.ctx, "github", "ghost")
+	_, err := x.AccountByLogin(x.Context(), "github", "ghost")
 	x.wantCode(err, domain.CodeNotFound)
 }
 
@@ -110,7 +113,7 @@ func cancelUnderWay(x *fixture) {
 	hurry := x.account("hurry")
 	at := x.instant()
 	together(crowd, func(i int) {
-		ctx, cancel := context.WithCancel(x.ctx)
+		ctx, cancel := context.WithCancel(x.Context())
 		if i%2 == 1 {
 			go cancel()
 			run, err := x.CreateRun(ctx, state.RunSpec{AccountID: hurry.ID, Trigger: domain.TriggerManual, Priority: domain.PriorityLow})
@@ -119,19 +122,19 @@ func cancelUnderWay(x *fixture) {
 			}
 		}
 		defer cancel()
-		j, err := x.Claim(x.ctx, state.Claim{Job: refs[i].ID, At: at})
+		j, err := x.Claim(x.Context(), state.Claim{Job: refs[i].ID, At: at})
 		if err != nil {
 			x.Errorf("claim: %v", err)
 			return
 		}
 		o := x.outcomeAt(j, domain.JobSucceeded, at)
 		o.Documents = []document.Document{doc(r.AccountID, j.Resource, at)}
-		if _, err := x.Finish(x.ctx, o); err != nil {
+		if _, err := x.Finish(x.Context(), o); err != nil {
 			x.Errorf("finish: %v", err)
 		}
 	})
 	want(x, "succeeded", x.wantCounts(r.ID).Succeeded, int64(crowd))
-	runs, err := x.Runs(x.ctx, state.RunQuery{AccountID: hurry.ID})
+	runs, err := x.Runs(x.Context(), state.RunQuery{AccountID: hurry.ID})
 	x.ok(err)
 	if len(runs) > 1 {
 		x.Errorf("%d active runs", len(runs))

@@ -1,0 +1,134 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	zombie "zombiezen.com/go/sqlite"
+
+	"sluice/internal/document"
+	"sluice/internal/document/documenttest"
+	"sluice/internal/document/sqlite"
+	"sluice/internal/domain"
+	"sluice/internal/sqlitedb"
+)
+
+func open(t *testing.T) (*sqlite.Store, *sqlitedb.DB) {
+	t.Helper()
+	db, err := sqlitedb.Open(t.Context(), sqlitedb.Options{Dir: t.TempDir(), Holder: "a test"})
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	store, err := sqlite.New(db)
+	if err != nil {
+		t.Fatalf("new: %v", err)
+	}
+	return store, db
+}
+
+func TestConformance(t *testing.T) {
+	documenttest.Run(t, documenttest.Factory{New: func(t *testing.T) document.Store {
+		store, _ := open(t)
+		return store
+	}})
+}
+
+func page(n int) []document.Document {
+	docs := make([]document.Document, n)
+	for i := range docs {
+		docs[i].Key = document.Key{Account: 1, Kind: document.KindCommit, Name: fmt.Sprint(i)}
+		docs[i].Raw = fmt.Appendf(nil, `{"sha":"%040d","author":{"login":"octocat","type":"User"},"message":"%s"}`, i, strings.Repeat("fix ", 20))
+	}
+	return docs
+}
+
+// TestNeighboursAreCompressedTogether is why payloads are stored in chunks.
+func TestNeighboursAreCompressedTogether(t *testing.T) {
+	store, db := open(t)
+	docs := page(100)
+	plain := 0
+	for _, d := range docs {
+		plain += len(d.Raw)
+	}
+	if err := store.Upsert(t.Context(), docs); err != nil {
+		t.Fatalf("upsert: %v", err)
+	}
+	var chunks, stored int
+	err := db.Read(t.Context(), func(c *zombie.Conn) error {
+		return sqlitedb.Exec(c, "SELECT count(*), sum(length(data)) FROM chunk", func(r *zombie.Stmt) {
+			chunks, stored = r.ColumnInt(0), r.ColumnInt(1)
+		})
+	})
+	if err != nil || chunks != 1 || stored*5 > plain {
+		t.Errorf("%d bytes became %d in %d chunks (%v), want a fifth of it in one", plain, stored, chunks, err)
+	}
+}
+
+// TestDamagedPayload: a payload that cannot be trusted is an error that says
+// so, never a document with half a body.
+func TestDamagedPayload(t *testing.T) {
+	for name, damage := range map[string]string{
+		"cut off":   "UPDATE chunk SET data = substr(data, 1, length(data) - 9)",
+		"garbage":   "UPDATE chunk SET data = randomblob(200)",
+		"too short": "UPDATE document SET chunk_start = 1000000",
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, db := open(t)
+			docs := page(3)
+			if err := store.Upsert(t.Context(), docs); err != nil {
+				t.Fatalf("upsert: %v", err)
+			}
+			err := db.Write(t.Context(), func(c *zombie.Conn) error { return sqlitedb.Exec(c, damage, nil) })
+			if err != nil {
+				t.Fatalf("damage: %v", err)
+			}
+			if _, _, err := store.Get(t.Context(), docs[0].Key); domain.CodeOf(err) != domain.CodeCorrupt {
+				t.Errorf("get: %v, want code corrupt", err)
+			}
+			err = store.Scan(t.Context(), document.Query{WithRaw: true}, func(*document.Document) error { return nil })
+			if domain.CodeOf(err) != domain.CodeCorrupt {
+				t.Errorf("scan: %v, want code corrupt", err)
+			}
+			if err := store.Scan(t.Context(), document.Query{}, func(*document.Document) error { return nil }); err != nil {
+				t.Errorf("a scan that needs no payload: %v", err)
+			}
+		})
+	}
+}
+
+// TestPackedWriteCanRunAgain: a group that is rolled back is applied once more.
+func TestPackedWriteCanRunAgain(t *testing.T) {
+	store, db := open(t)
+	docs := page(10)
+	write, err := store.Pack(docs)
+	if err != nil {
+		t.Fatalf("pack: %v", err)
+	}
+	undone := domain.Errorf(domain.CodeConflict, "undone")
+	err = db.Write(t.Context(), func(c *zombie.Conn) error {
+		if err := write(c); err != nil {
+			return err
+		}
+		return undone
+	})
+	if domain.CodeOf(err) != domain.CodeConflict {
+		t.Fatalf("got %v", err)
+	}
+	if _, found, err := store.Get(t.Context(), docs[0].Key); found || err != nil {
+		t.Fatalf("an undone document is there (%v)", err)
+	}
+	if err := db.Write(t.Context(), write); err != nil {
+		t.Fatalf("second time: %v", err)
+	}
+	got, found, err := store.Get(t.Context(), docs[7].Key)
+	if err != nil || !found || !bytes.Equal(got.Raw, docs[7].Raw) {
+		t.Errorf("got %q, %v, %v", got.Raw, found, err)
+	}
+}

@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"sluice/internal/domain"
+)
+
+// observe writes one line for each request and turns panics into problems. The
+// line has no query, no body and no headers, as any of them may hold a secret.
+func observe(log *slog.Logger, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		out := &recorder{ResponseWriter: w}
+		out.Header().Set("X-Content-Type-Options", "nosniff")
+		out.Header().Set("Cache-Control", "no-store")
+		defer func() {
+			log.Log(r.Context(), levelOf(r.URL.Path), "request", "method", r.Method, "path", r.URL.Path,
+				"status", out.statusSent(), "bytes", out.bytes, "took", time.Since(began), "remote", r.RemoteAddr)
+		}()
+		defer func() {
+			if cause := recover(); cause != nil {
+				afterPanic(log, out, r, cause)
+			}
+		}()
+		next.ServeHTTP(out, r)
+	})
+}
+
+// levelOf keeps the probes, which come every few seconds, out of the log.
+func levelOf(path string) slog.Level {
+	if strings.HasPrefix(path, "/api/") {
+		return slog.LevelInfo
+	}
+	return slog.LevelDebug
+}
+
+// afterPanic answers with a problem if nothing was answered yet; otherwise it
+// cuts the connection, so that half an answer is not taken for a whole one.
+func afterPanic(log *slog.Logger, out *recorder, r *http.Request, cause any) {
+	// To a caller that is gone nothing can be written, which is no bug.
+	if cause != http.ErrAbortHandler && r.Context().Err() == nil {
+		log.ErrorContext(r.Context(), "panic", "method", r.Method, "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))
+		if out.status == 0 {
+			writeProblem(out, newProblem(domain.CodeInternal, http.StatusInternalServerError, internalDetail))
+			return
+		}
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// recorder remembers what was answered.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	n, err := r.ResponseWriter.Write(p)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+func (r *recorder) statusSent() int {
+	if r.status == 0 {
+		return http.StatusOK
+	}
+	return r.status
+}

@@ -1,0 +1,133 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"sluice/internal/engine"
+	"sluice/internal/httpapi/wire"
+)
+
+const (
+	// streamPause is the least time between two looks at the truth.
+	streamPause = 250 * time.Millisecond
+	// streamShare bounds what a stream costs: after a look that took long it
+	// rests that many times as long.
+	streamShare = 4
+	// streamWriteTimeout is how long a reader may take for one event.
+	streamWriteTimeout = 10 * time.Second
+)
+
+// look reads the truth and sends what has changed; it reports when there is
+// nothing more to come.
+type look func(ctx context.Context, send func(engine.Progress) error) (ended bool, err error)
+
+// stream looks whenever something has changed, until there is nothing more to
+// come, the reader goes away or the service stops.
+func (s *server) stream(hctx huma.Context, operation string, look look) {
+	r, w := humago.Unwrap(hctx)
+	ctx := r.Context()
+	out := openStream(w)
+	changed, endWatch := s.Observer.Watch()
+	defer endWatch()
+	heartbeat := time.NewTicker(wire.Heartbeat)
+	defer heartbeat.Stop()
+	for {
+		began := time.Now()
+		ended, err := look(ctx, out.progress)
+		if err != nil && out.err == nil && ctx.Err() == nil {
+			out.event(wire.EventError, s.problem(ctx, operation, err).Problem)
+		}
+		if ended || err != nil || !s.rest(ctx, max(streamPause, streamShare*time.Since(began))) {
+			return
+		}
+		if !s.awaitChange(ctx, out, changed, heartbeat.C) {
+			return
+		}
+	}
+}
+
+// rest keeps a stream from looking too often; it reports false when the stream
+// is to end.
+func (s *server) rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-s.Lifecycle.stopping:
+	}
+	return false
+}
+
+// awaitChange blocks until there is reason to look again, showing signs of
+// life; it reports false when the stream is to end.
+func (s *server) awaitChange(ctx context.Context, out *eventStream, changed <-chan struct{}, heartbeat <-chan time.Time) bool {
+	for {
+		select {
+		case <-changed:
+			return true
+		case <-heartbeat:
+			if out.comment("heartbeat") != nil {
+				return false
+			}
+		case <-ctx.Done():
+			return false
+		case <-s.Lifecycle.stopping:
+			return false
+		}
+	}
+}
+
+// eventStream writes server-sent events. After an error nothing more is
+// written.
+type eventStream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	err     error
+}
+
+func openStream(w http.ResponseWriter) *eventStream {
+	w.Header().Set("Content-Type", "text/event-stream")
+	// Proxies hold answers back unless told not to.
+	w.Header().Set("X-Accel-Buffering", "no")
+	s := &eventStream{w: w, control: http.NewResponseController(w)}
+	// A stream outlives the server's limit on reading a request. Where there is
+	// no deadline to lift, there is none that ends it either.
+	_ = s.control.SetReadDeadline(time.Time{})
+	w.WriteHeader(http.StatusOK)
+	// The reader is to know at once that the stream is open.
+	s.err = s.control.Flush()
+	return s
+}
+
+func (s *eventStream) progress(p engine.Progress) error { return s.event(wire.EventProgress, p) }
+
+func (s *eventStream) event(name string, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	return s.write(fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, text))
+}
+
+func (s *eventStream) comment(text string) error { return s.write([]byte(": " + text + "\n\n")) }
+
+func (s *eventStream) write(text []byte) error {
+	if s.err != nil {
+		return s.err
+	}
+	// As above: without deadlines a stuck reader is noticed by its connection.
+	_ = s.control.SetWriteDeadline(time.Now().Add(streamWriteTimeout))
+	if _, s.err = s.w.Write(text); s.err == nil {
+		s.err = s.control.Flush()
+	}
+	return s.err
+}

@@ -1,0 +1,265 @@
+package github
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"sluice/internal/document"
+	"sluice/internal/domain"
+	"sluice/internal/quota"
+	"sluice/internal/source"
+)
+
+// secondaryPause is how long GitHub wants to be left alone after a secondary
+// limit that does not say.
+const secondaryPause = time.Minute
+
+// understand is where every answer gets its meaning:
+//
+//	200        the page; HTML or a body that is no JSON is tried again
+//	301, 307   one more job at the new address, on the same host only
+//	304        the remembered page stands for it, free of charge with a token
+//	400, 422   the request is refused: the job fails
+//	401        the token is refused: the account pauses
+//	403, 429   see refused
+//	404        an unknown login fails the run; a repository is gone
+//	408, 5xx   tried again
+//	409        an empty repository: done, with nothing
+//	410, 451   gone or blocked: recorded, not tried again
+func (s *Source) understand(c *call, op operation, a *answer) source.Result {
+	switch code := a.status; {
+	case code == http.StatusOK:
+		return s.readPage(c, op, a)
+	case code == http.StatusNotModified:
+		return s.unchanged(c, op)
+	case code == http.StatusMovedPermanently, code == http.StatusFound,
+		code == http.StatusTemporaryRedirect, code == http.StatusPermanentRedirect:
+		return s.moved(c, a)
+	case code == http.StatusUnauthorized:
+		return source.Result{Verdict: source.PauseAccount, Failure: failure(domain.FailureCredential,
+			"GitHub does not accept the token of %s (401 %s); make a new one in GitHub's settings under developer settings and give it with SLUICE_GITHUB_TOKEN or --token-file",
+			c.Run.Login, message(a))}
+	case code == http.StatusForbidden, code == http.StatusTooManyRequests:
+		return s.refused(c, a)
+	case code == http.StatusNotFound:
+		return s.notFound(c, a)
+	case code == http.StatusConflict && strings.Contains(strings.ToLower(message(a)), "empty"):
+		return source.Result{Verdict: source.Done, Cursors: []domain.Cursor{c.cursor(c.Job.Type)}}
+	case code == http.StatusGone, code == http.StatusUnavailableForLegalReasons:
+		return gone(c, a)
+	case code == http.StatusUnprocessableEntity:
+		return s.unprocessable(c, a)
+	case code == http.StatusRequestTimeout:
+		return s.again(a, domain.FailureTimeout)
+	case code >= 500 || code == http.StatusConflict || code < 300:
+		return s.again(a, domain.FailureServer)
+	}
+	return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub refuses the request (%d %s)", a.status, message(a))}
+}
+
+// readPage hands a 200 to the job's own reader. No reader trusts a body that is
+// not well formed.
+func (s *Source) readPage(c *call, op operation, a *answer) source.Result {
+	if looksLikeHTML(a) {
+		return s.again(a, domain.FailureServer)
+	}
+	if !op.list && !wellFormed(a.body) {
+		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureMalformed, "GitHub's answer is no valid JSON (%d bytes)", len(a.body))}
+	}
+	return op.read(s, c, a)
+}
+
+// again is a passing fault on GitHub's side.
+func (s *Source) again(a *answer, kind domain.FailureKind) source.Result {
+	said := message(a)
+	if looksLikeHTML(a) {
+		said = "with an HTML page"
+	}
+	return source.Result{
+		Verdict: source.Retry, RetryAfter: retryAfter(a, s.opt.Now()),
+		Failure: failure(kind, "GitHub answers %d %s", a.status, said),
+	}
+}
+
+// unchanged lets the remembered page stand for a 304.
+func (s *Source) unchanged(c *call, op operation) source.Result {
+	if c.Stored == nil || op.on304 == nil {
+		return source.Result{Verdict: source.Retry, Free: c.Token != "", Failure: failure(domain.FailureMalformed, "GitHub answers 304 to a call that named no page")}
+	}
+	res := op.on304(s, c)
+	// Without a token even a 304 is counted.
+	res.Free = c.Token != ""
+	res.Items = c.Stored.Items
+	return res
+}
+
+// moved follows a redirect with a job of its own, once, and never to another
+// host: the token is for this one.
+func (s *Source) moved(c *call, a *answer) source.Result {
+	location := a.header.Get("Location")
+	target, same := s.targetOf(location)
+	switch {
+	case target == "":
+		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub answers %d without saying where to", a.status)}
+	case !same:
+		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub answers %d to another host; it is not followed, since the token is for %s alone", a.status, s.rest.Host)}
+	case c.p.Moved || c.Job.Bucket == BucketGraphQL:
+		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub redirects again and again (%d)", a.status)}
+	}
+	p := c.p
+	p.URL, p.Moved = target, true
+	spec := p.spec(c.Job.Type, c.Job.Resource, c.Job.PageKey+"#moved", c.Job.Bucket)
+	return source.Result{Verdict: source.Done, Next: []domain.JobSpec{spec}}
+}
+
+// refused tells the kinds of 403 and 429 apart. Words come before numbers: the
+// last call of a window may well be refused for another reason.
+func (s *Source) refused(c *call, a *answer) source.Result {
+	said := message(a)
+	low := strings.ToLower(said)
+	pause := retryAfter(a, s.opt.Now())
+	switch {
+	case !wellFormed(a.body):
+		return s.refusedInHTML(a)
+	case gjson.GetBytes(a.body, "block").Exists() || strings.Contains(low, "access blocked"):
+		return gone(c, a)
+	case isSecondary(a, low):
+		return s.stayAway(pause, "a secondary limit", said)
+	case strings.HasPrefix(low, "api rate limit exceeded"):
+		return exhausted(said)
+	case strings.HasPrefix(low, "resource not accessible"):
+		return forbidden(c, a, said)
+	case strings.Contains(low, "login attempts"):
+		return s.stayAway(pause, "too many failed logins", said)
+	case a.header.Get("X-Ratelimit-Remaining") == "0":
+		return exhausted(said)
+	case pause > 0 || a.status == http.StatusTooManyRequests:
+		return s.stayAway(pause, "a limit", said)
+	}
+	return forbidden(c, a, said)
+}
+
+func isSecondary(a *answer, low string) bool {
+	doc := gjson.GetBytes(a.body, "documentation_url").String()
+	return strings.Contains(low, "secondary rate limit") || strings.Contains(low, "abuse detection") ||
+		strings.Contains(doc, "secondary-rate-limits") || strings.HasSuffix(doc, "#abuse-rate-limits")
+}
+
+func (s *Source) refusedInHTML(a *answer) source.Result {
+	if strings.Contains(strings.ToLower(string(a.body)), "user-agent") ||
+		strings.Contains(strings.ToLower(string(a.body)), "administrative rules") {
+		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub refuses requests without a User-Agent; %q was not accepted", s.opt.UserAgent)}
+	}
+	return s.again(a, domain.FailureServer)
+}
+
+// stayAway parks the whole owner: GitHub punishes those who go on.
+func (s *Source) stayAway(pause time.Duration, why, said string) source.Result {
+	if pause <= 0 {
+		pause = secondaryPause
+	}
+	return source.Result{
+		Verdict: source.Wait, RetryAfter: pause, Quota: quota.Response{RetryAfter: pause},
+		Failure: failure(domain.FailureRateLimited, "GitHub reports %s: %s", why, said),
+	}
+}
+
+func exhausted(said string) source.Result {
+	return source.Result{
+		Verdict: source.Wait, Quota: quota.Response{Exhausted: true},
+		Failure: failure(domain.FailureRateLimited, "the ration of this window is spent: %s", said),
+	}
+}
+
+// forbidden names what the token lacks, as far as GitHub tells.
+func forbidden(c *call, a *answer, said string) source.Result {
+	text := "the token of " + c.Run.Login + " may not do this: " + said
+	if needs := a.header.Get("X-Accepted-Oauth-Scopes"); needs != "" {
+		text += "; it needs one of the scopes " + needs
+		if has := a.header.Get("X-Oauth-Scopes"); has != "" {
+			text += " and has " + has
+		}
+	}
+	if needs := a.header.Get("X-Accepted-Github-Permissions"); needs != "" {
+		text += "; it needs the permission " + needs
+	}
+	if strings.HasPrefix(a.header.Get("X-Github-Sso"), "required") {
+		text += "; the organisation wants it authorised for single sign-on"
+	}
+	return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureForbidden, "%s", text)}
+}
+
+// gone records what GitHub will not give any more. A blocked repository takes
+// its waiting jobs along; disabled issues do not.
+func gone(c *call, a *answer) source.Result {
+	res := source.Result{Verdict: source.Fail, Failure: failure(domain.FailureGone, "GitHub has withdrawn %s (%d %s)", c.Job.Resource, a.status, message(a))}
+	if c.p.Repo != nil && a.status != http.StatusGone {
+		res.Drop = c.Job.Resource
+	}
+	return res
+}
+
+func (s *Source) notFound(c *call, a *answer) source.Result {
+	switch {
+	case c.p.Repo != nil:
+		return s.repositoryGone(c, a)
+	case len(c.p.Repos) > 0:
+		return malformed("none of several repositories is there")
+	}
+	return unknownLogin(c)
+}
+
+func unknownLogin(c *call) source.Result {
+	return source.Result{Verdict: source.FailRun, Failure: failure(domain.FailureNotFound, "unknown login %q: GitHub has no such user", c.Run.Login)}
+}
+
+// repositoryGone marks a repository that was deleted, or hidden from this token,
+// since it was discovered, and drops its waiting jobs. The job is done rather
+// than failed: that a repository went away is a finding, not a fault. The mark
+// is newer than any copy fetched before, and any copy fetched later is newer
+// than the mark, so a repository that comes back is whole again.
+func (s *Source) repositoryGone(c *call, a *answer) source.Result {
+	ref := c.p.Repo
+	at := s.serverTime(a)
+	doc := document.Document{
+		Key:     c.key(document.KindRepository, formatID(ref.ID)),
+		Version: at.Add(time.Second - time.Millisecond),
+		Raw:     encode(map[string]any{"id": ref.ID, "node_id": ref.Node, "full_name": ref.Name, "deleted": true}),
+		Fields: document.Fields{
+			Repository: ref.ID, Title: ref.Name, Author: ownerOf(ref.Name), Language: ref.Language, State: "deleted",
+			Fork: ref.Fork, Private: ref.Private, External: ref.External, UpdatedAt: at, Deleted: true,
+		},
+	}
+	return source.Result{Verdict: source.Done, Documents: []document.Document{doc}, Drop: c.Job.Resource}
+}
+
+func (s *Source) unprocessable(c *call, a *answer) source.Result {
+	said := message(a)
+	switch {
+	case c.Job.Type == UserEvents:
+		// The window of events ends here.
+		return source.Result{Verdict: source.Done, Cursors: []domain.Cursor{c.cursor(UserEvents)}}
+	case c.Job.Type == CommitDetail:
+		// The commit was pushed away since it was listed.
+		return source.Result{Verdict: source.Done}
+	case strings.Contains(strings.ToLower(said), "pagination"):
+		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "the listing is too long to be paged by number, and GitHub gave no cursor to go on: %s", said)}
+	}
+	return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub refuses the request (422 %s)", said)}
+}
+
+func looksLikeHTML(a *answer) bool { return len(a.body) > 0 && a.body[0] == '<' }
+
+// message is GitHub's own word on an error, short enough to show.
+func message(a *answer) string {
+	if !wellFormed(a.body) {
+		return http.StatusText(a.status)
+	}
+	if said := gjson.GetBytes(a.body, "message").String(); said != "" {
+		return shorten(said, 200)
+	}
+	return http.StatusText(a.status)
+}

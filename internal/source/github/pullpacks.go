@@ -1,0 +1,111 @@
+package github
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tidwall/gjson"
+
+	"sluice/internal/source"
+)
+
+// packSize is how many pull requests one call may bring when it asks for those
+// of several repositories at once.
+const packSize = 2 * pageSize
+
+// packed is a repository whose pull requests fit into one page.
+type packed struct {
+	repoRef
+	pulls int64
+}
+
+// packs groups repositories so that few calls bring the pull requests of all:
+// the largest first, each into the first group with room for it.
+func packs(repos []packed) [][]repoRef {
+	slices.SortStableFunc(repos, func(a, b packed) int { return cmp.Compare(b.pulls, a.pulls) })
+	var groups [][]repoRef
+	var room []int64
+next:
+	for _, r := range repos {
+		for i := range groups {
+			if room[i] >= r.pulls && len(groups[i]) < pageSize {
+				groups[i] = append(groups[i], r.repoRef)
+				room[i] -= r.pulls
+				continue next
+			}
+		}
+		groups = append(groups, []repoRef{r.repoRef})
+		room = append(room, packSize-r.pulls)
+	}
+	return groups
+}
+
+// addPacks adds the jobs for the pull requests of small repositories.
+func (d *discovery) addPacks() {
+	for _, group := range packs(d.small) {
+		if len(group) == 1 {
+			d.add(params{}, RepoPulls, group[0], BucketGraphQL)
+			continue
+		}
+		p := params{Repos: group}
+		d.res.Next = append(d.res.Next, p.spec(RepoPulls, d.c.Job.Resource, "repos:"+formatID(group[0].ID), BucketGraphQL))
+	}
+}
+
+func nodesOf(repos []repoRef) []string {
+	ids := make([]string, len(repos))
+	for i := range repos {
+		ids[i] = repos[i].Node
+	}
+	return ids
+}
+
+// readPullPack reads the pull requests of several repositories. Each stands for
+// itself: what one of them lacks gets a job of its own.
+func readPullPack(s *Source, c *call, a *answer, root gjson.Result, errs []graphError) source.Result {
+	res := source.Result{Verdict: source.Done}
+	at := -1
+	n, wrong := eachNode(a.body, root, func(i int) (int, string) {
+		end := checkValue(a.body, i, 0)
+		if at++; end > 0 && at < len(c.p.Repos) {
+			c.readPacked(s, a, &res, at, valueOf(a.body, i, end), errs)
+		}
+		return end, ""
+	})
+	if wrong != "" || n != len(c.p.Repos) {
+		return incomplete("the pull requests of a repository", errs)
+	}
+	res.Items = len(res.Documents)
+	return res
+}
+
+func (c *call) readPacked(s *Source, a *answer, res *source.Result, i int, node gjson.Result, errs []graphError) {
+	one := *c
+	one.p = params{Repo: &c.p.Repos[i], At: c.p.At}
+	one.Job.Resource = one.p.Repo.resource()
+	one.Job.PageKey = ""
+	if node.IsObject() {
+		if part := readAllPulls(s, &one, a, node, nil); part.Verdict == source.Done {
+			res.Documents = append(res.Documents, part.Documents...)
+			res.Next = append(res.Next, part.Next...)
+			res.Cursors = append(res.Cursors, part.Cursors...)
+			return
+		}
+	} else if e, ok := errorAt(errs, i); ok && e.isNotFound() {
+		res.Documents = append(res.Documents, s.repositoryGone(&one, a).Documents...)
+		return
+	} else if ok && e.isForbidden() {
+		return
+	}
+	res.Next = append(res.Next, one.p.spec(RepoPulls, one.Job.Resource, "", BucketGraphQL))
+}
+
+// errorAt returns the error that names position i of a list of nodes.
+func errorAt(errs []graphError, i int) (graphError, bool) {
+	for _, e := range errs {
+		if path := e.path.Array(); len(path) >= 2 && path[1].Type == gjson.Number && int(path[1].Int()) == i {
+			return e, true
+		}
+	}
+	return graphError{}, false
+}

@@ -1,0 +1,105 @@
+package github
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// queries are the GraphQL texts, each encoded once as a JSON string.
+type queries struct {
+	pushedUp, pushedDown, updated, contributed  []byte
+	history, historyChanges                     []byte
+	pulls, pullsChanged, pullsByID, pullsOfMany []byte
+}
+
+// rateLimit is asked in every query: the headers do not tell a query's cost.
+const rateLimit = `rateLimit{cost limit remaining resetAt}`
+
+const pageInfo = `totalCount pageInfo{hasNextPage endCursor}`
+
+const repositoryFields = `id databaseId nameWithOwner owner{login} description url isFork isPrivate isEmpty isArchived ` +
+	`hasIssuesEnabled stargazerCount forkCount diskUsage primaryLanguage{name} defaultBranchRef{name} createdAt updatedAt pushedAt`
+
+// newestFields are asked beside, since a repository's own updatedAt need not
+// move when one of its issues does.
+const newestFields = ` issues(first:1,orderBy:{field:UPDATED_AT,direction:DESC}){totalCount nodes{updatedAt}}` +
+	` pullRequests(first:1,orderBy:{field:UPDATED_AT,direction:DESC}){totalCount nodes{updatedAt}}`
+
+const commitFields = `oid messageHeadline message committedDate authoredDate additions deletions changedFilesIfAvailable url ` +
+	`author{name email user{login databaseId}} committer{name email user{login databaseId}}`
+
+const pullFields = `id databaseId number title state isDraft createdAt updatedAt closedAt mergedAt merged ` +
+	`additions deletions changedFiles url body authorAssociation author{login} mergedBy{login} ` +
+	`baseRefName headRefName baseRepository{databaseId nameWithOwner} headRepository{nameWithOwner}`
+
+func newQueries(opt Options) queries {
+	affiliations := "OWNER"
+	if opt.Collaborator {
+		affiliations = "OWNER,COLLABORATOR,ORGANIZATION_MEMBER"
+	}
+	repositories := func(field, direction, fields string) []byte {
+		return jsonString(fmt.Sprintf(`query($login:String!,$after:String){user(login:$login){id repositories(first:100,after:$after,`+
+			`ownerAffiliations:[%s],orderBy:{field:%s,direction:%s}){%s nodes{%s}}}%s}`,
+			affiliations, field, direction, pageInfo, fields, rateLimit))
+	}
+	return queries{
+		pushedUp:   repositories("PUSHED_AT", "ASC", repositoryFields),
+		pushedDown: repositories("PUSHED_AT", "DESC", repositoryFields),
+		updated:    repositories("UPDATED_AT", "ASC", repositoryFields+newestFields),
+		contributed: jsonString(`query($login:String!,$after:String){user(login:$login){id repositories:repositoriesContributedTo(first:100,after:$after){` +
+			pageInfo + ` nodes{` + repositoryFields + newestFields + `}}}` + rateLimit + `}`),
+		history:        historyQuery(opt, false),
+		historyChanges: historyQuery(opt, true),
+		pulls: jsonString(`query($id:ID!,$after:String){node(id:$id){...on Repository{pullRequests(first:100,after:$after,` +
+			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + `}}}}` + rateLimit + `}`),
+		pullsChanged: jsonString(`query($id:ID!,$after:String){node(id:$id){...on Repository{pullRequests(first:100,after:$after,` +
+			`orderBy:{field:UPDATED_AT,direction:DESC}){` + pageInfo + ` nodes{` + pullFields + `}}}}` + rateLimit + `}`),
+		pullsOfMany: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on Repository{pullRequests(first:100,` +
+			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + `}}}}` + rateLimit + `}`),
+		pullsByID: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on PullRequest{` + pullFields + `}}` + rateLimit + `}`),
+	}
+}
+
+// historyQuery walks the default branch. The variant for changes also asks for
+// the histories that its proof compares.
+func historyQuery(opt Options, changes bool) []byte {
+	variables, filter := `$id:ID!,$after:String,$until:GitTimestamp!`, ``
+	if opt.OnlyOwnCommits {
+		variables, filter = variables+`,$author:ID!`, `,author:{id:$author}`
+	}
+	since, beside := ``, ``
+	if changes {
+		variables, since = variables+`,$since:GitTimestamp!`, `,since:$since`
+		beside = ` past:history(first:1,until:$since` + filter + `){totalCount nodes{oid}}` +
+			` whole:history(first:1,until:$until` + filter + `){totalCount nodes{oid}}`
+	}
+	return jsonString(`query(` + variables + `){node(id:$id){...on Repository{defaultBranchRef{target{...on Commit{` +
+		`history(first:100,after:$after,until:$until` + since + filter + `){` + pageInfo + ` nodes{` + commitFields + `}}` + beside +
+		`}}}}}` + rateLimit + `}`)
+}
+
+func jsonString(query string) []byte {
+	// A string always encodes.
+	raw, _ := json.Marshal(strings.Join(strings.Fields(query), " "))
+	return raw
+}
+
+// graphqlRequest makes the body of a GraphQL call.
+func graphqlRequest(query []byte, variables map[string]any) request {
+	vars := encode(variables)
+	body := make([]byte, 0, len(query)+len(vars)+32)
+	body = append(body, `{"query":`...)
+	body = append(body, query...)
+	body = append(body, `,"variables":`...)
+	body = append(body, vars...)
+	return request{query: append(body, '}')}
+}
+
+// cursorOrNull is how the start of a walk is said in GraphQL.
+func cursorOrNull(after string) any {
+	if after == "" {
+		return nil
+	}
+	return after
+}

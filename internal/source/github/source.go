@@ -1,0 +1,236 @@
+package github
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"sluice/internal/domain"
+	"sluice/internal/quota"
+	"sluice/internal/source"
+)
+
+var _ source.Source = (*Source)(nil)
+
+// Name implements source.Source.
+func (s *Source) Name() string { return "github" }
+
+// CheckLogin refuses what GitHub would not accept as a login: up to 39 letters,
+// digits and single inner hyphens; accounts that an enterprise manages end in
+// an underscore and a short code.
+func (s *Source) CheckLogin(login string) error {
+	if err := checkLogin(login); err != "" {
+		return domain.Errorf(domain.CodeInvalid, "%q is no GitHub login: %s", shorten(login, 60), err)
+	}
+	return nil
+}
+
+func checkLogin(login string) string {
+	name, code, managed := strings.Cut(login, "_")
+	switch {
+	case login == "":
+		return "it is empty"
+	case len(login) > 39:
+		return "it is longer than 39 characters"
+	case managed && (code == "" || !all(code, alphanumeric)):
+		return "an underscore may only stand before an enterprise's short code at the end"
+	case !all(name, func(b byte) bool { return alphanumeric(b) || b == '-' }):
+		return "only letters, digits and hyphens are allowed"
+	case name == "" || name[0] == '-' || name[len(name)-1] == '-' || strings.Contains(name, "--"):
+		return "a hyphen may only stand alone between letters and digits"
+	}
+	return ""
+}
+
+func alphanumeric(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+}
+
+func all(s string, ok func(byte) bool) bool {
+	for i := range len(s) {
+		if !ok(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Plan implements source.Source.
+func (s *Source) Plan(run domain.Run) ([]domain.JobSpec, error) {
+	if err := s.CheckLogin(run.Login); err != nil {
+		return nil, err
+	}
+	user := userResource(run.Login)
+	specs := []domain.JobSpec{params{}.spec(UserProfile, user, "", BucketCore)}
+	if s.opt.NoGraphQL {
+		specs = append(specs, params{}.spec(DiscoverReposUpdated, user, "", BucketCore))
+	} else {
+		specs = append(specs,
+			params{}.spec(DiscoverReposPushed, user, "", BucketGraphQL),
+			params{}.spec(DiscoverReposUpdated, user, "", BucketGraphQL))
+		if s.opt.Contributed {
+			specs = append(specs, params{}.spec(DiscoverContributed, user, "", BucketGraphQL))
+		}
+	}
+	return append(specs, params{}.spec(UserEvents, user, "", BucketCore)), nil
+}
+
+// operation is how one type of job is carried out.
+type operation struct {
+	// endpoint is the route that shares a points-per-minute limit.
+	endpoint string
+	cost     int
+	request  func(*Source, *call) request
+	// read understands a 200; on304 what stands for it when nothing changed,
+	// nil where GitHub is never asked conditionally.
+	read  func(*Source, *call, *answer) source.Result
+	on304 func(*Source, *call) source.Result
+	// list says that a 200 is one list, which read checks while it walks it.
+	list bool
+}
+
+// operationFor returns how a job is carried out; ok is false for a type that
+// the source does not have.
+func operationFor(job domain.JobSpec) (op operation, ok bool) {
+	if job.Bucket == BucketGraphQL {
+		return graphqlOperation(job.Type)
+	}
+	switch job.Type {
+	case UserProfile:
+		op = operation{endpoint: "GET /users/{login}", request: profileRequest, read: readProfile, on304: sameProfile}
+	case UserEvents:
+		op = operation{endpoint: "GET /users/{login}/events", request: eventsRequest, read: readEvents, on304: sameEvents, list: true}
+	case DiscoverReposUpdated:
+		op = operation{endpoint: "GET /users/{login}/repos", request: reposRequest, read: readRepos, list: true}
+	case RepoCommits:
+		op = operation{endpoint: "GET /repositories/{id}/commits", request: commitsRequest, read: readCommits, list: true}
+	case CommitDetail:
+		op = operation{endpoint: "GET /repositories/{id}/commits/{sha}", request: commitRequest, read: readCommit}
+	case RepoIssues:
+		op = operation{endpoint: "GET /repositories/{id}/issues", request: issuesRequest, read: readIssues, on304: sameList, list: true}
+	case RepoPulls:
+		op = operation{endpoint: "GET /repositories/{id}/pulls", request: pullsRequest, read: readPulls, on304: sameList, list: true}
+	default:
+		return op, false
+	}
+	op.cost = 1
+	return op, true
+}
+
+func graphqlOperation(typ string) (op operation, ok bool) {
+	op = operation{endpoint: "graphql", cost: 1}
+	switch typ {
+	case DiscoverReposPushed:
+		op.request, op.read = discoverRequest, graph("user", readDiscovery)
+	case DiscoverReposUpdated, DiscoverContributed:
+		// One request for the walk and two for each of its 100 repositories.
+		op.request, op.read, op.cost = discoverRequest, graph("user", readDiscovery), 2
+	case CommitStats:
+		op.request, op.read = historyRequest, graph("node", readHistory)
+	case RepoPulls:
+		op.request, op.read = pullNodesRequest, readPullNodes
+	default:
+		return op, false
+	}
+	return op, true
+}
+
+// Ask implements source.Source.
+func (s *Source) Ask(job domain.JobSpec, owner string) (quota.Ask, error) {
+	op, ok := operationFor(job)
+	if !ok {
+		return quota.Ask{}, domain.Errorf(domain.CodeInvalid, "github has no job %q in bucket %q", job.Type, job.Bucket)
+	}
+	return quota.Ask{Owner: owner, Bucket: job.Bucket, Endpoint: op.endpoint, Cost: op.cost, Points: 1}, nil
+}
+
+// call is one Call being carried out.
+type call struct {
+	source.Call
+	p params
+	// cursorOf looks up the cursor of any resource of the account; nil when
+	// there is no way to.
+	cursorOf func(resource string) (time.Time, error)
+}
+
+// Call implements source.Source.
+func (s *Source) Call(ctx context.Context, in source.Call) source.Result {
+	res := s.carryOut(ctx, in)
+	if res.Failure != nil && in.Token != "" {
+		res.Failure.Message = strings.ReplaceAll(res.Failure.Message, in.Token, "[token]")
+	}
+	return res
+}
+
+func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
+	op, ok := operationFor(in.Job.JobSpec)
+	if !ok {
+		return source.Result{Verdict: source.Fail, Free: true, Failure: failure(domain.FailureInvalid, "github has no job %q in bucket %q", in.Job.Type, in.Job.Bucket)}
+	}
+	p, err := parseParams(in.Job.Params)
+	if err != nil {
+		return source.Result{Verdict: source.Fail, Free: true, Failure: failure(domain.FailureInvalid, "the job's parameters cannot be read: %s", err)}
+	}
+	c := &call{Call: in, p: p}
+	if s.opt.CursorOf != nil {
+		c.cursorOf = func(resource string) (time.Time, error) { return s.opt.CursorOf(ctx, in.Run.AccountID, resource) }
+	}
+	if c.p.Repo == nil && strings.HasPrefix(in.Job.Resource, "repo:") {
+		return source.Result{Verdict: source.Fail, Free: true, Failure: failure(domain.FailureInvalid, "the job does not name its repository")}
+	}
+	a, none := s.fetch(ctx, in.Token, op.request(s, c))
+	if none != nil {
+		return *none
+	}
+	c.settleAnchor(a)
+	res := s.understand(c, op, a)
+	res.Quota = mergeRate(rateOf(a, in.Job.Bucket), res.Quota)
+	return res
+}
+
+// settleAnchor fixes, with a walk's first page, the instant the walk stands
+// for: the run's anchor, or GitHub's clock where the local one is ahead of it.
+func (c *call) settleAnchor(a *answer) {
+	if c.p.At != 0 {
+		return
+	}
+	at := c.Run.Anchor
+	if !a.date.IsZero() && a.date.Before(at) {
+		at = a.date
+	}
+	c.p.At = seconds(at)
+}
+
+// mergeRate adds to what the headers say what the meaning of the answer says.
+func mergeRate(headers, meaning quota.Response) quota.Response {
+	if meaning.Known {
+		meaning.Date = headers.Date
+		headers = meaning
+	}
+	headers.Cost = meaning.Cost
+	headers.Exhausted = meaning.Exhausted
+	headers.RetryAfter = meaning.RetryAfter
+	return headers
+}
+
+func encode(v any) []byte {
+	// Only maps of strings, numbers and lists of strings are encoded.
+	raw, _ := json.Marshal(v)
+	return raw
+}
+
+// serverTime is GitHub's clock as of an answer.
+func (s *Source) serverTime(a *answer) time.Time {
+	if a.date.IsZero() {
+		return s.opt.Now().UTC()
+	}
+	return a.date.UTC()
+}
+
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}

@@ -1,0 +1,128 @@
+package github
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"sluice/internal/document"
+
+	sim "sluice/internal/simulator/github"
+)
+
+// expect says what a complete collection holds, one line for each document.
+type expect struct{ measured bool }
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func stampOf(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return stamp(*t)
+}
+
+func (e expect) lines(truth sim.Truth) map[string]string {
+	out := map[string]string{}
+	out[fmt.Sprintf("profile %d", truth.Profile.ID)] = truth.Profile.Login
+	for _, id := range truth.Events {
+		out["event "+id] = ""
+	}
+	for _, r := range truth.Repositories {
+		if r.Deleted || r.Blocked {
+			continue
+		}
+		out[fmt.Sprintf("repository %d", r.ID)] = fmt.Sprintf("%s fork=%t private=%t stars=%d %s", r.FullName, r.Fork, r.Private, r.Stars, r.Language)
+		for _, c := range r.Commits {
+			out[fmt.Sprintf("commit %d:%s", r.ID, c.SHA)] = fmt.Sprintf("%s +%d -%d %q", stamp(c.CommittedAt), c.Additions, c.Deletions, c.AuthorLogin)
+		}
+		for _, i := range r.Issues {
+			if r.IssuesDisabled {
+				continue
+			}
+			out[fmt.Sprintf("issue %d", i.ID)] = e.item(r.ID, i)
+		}
+		for _, p := range r.Pulls {
+			out[fmt.Sprintf("pull %d", p.ID)] = e.item(r.ID, p) + " measured=" + fmt.Sprint(e.measured)
+		}
+	}
+	return out
+}
+
+func (e expect) item(repo int64, i sim.TruthItem) string {
+	return fmt.Sprintf("%d #%d %s created %s updated %s closed %s merged %s %q", repo, i.Number, i.State,
+		stamp(i.CreatedAt), stamp(i.UpdatedAt), stampOf(i.ClosedAt), stampOf(i.MergedAt), i.AuthorLogin)
+}
+
+// lines describes what was collected, in the same words.
+func (d *driver) lines() map[string]string {
+	out := map[string]string{}
+	for key, doc := range d.docs {
+		if doc.Deleted {
+			continue
+		}
+		out[string(key.Kind)+" "+key.Name] = describe(doc)
+	}
+	return out
+}
+
+func describe(doc document.Document) string {
+	switch doc.Kind {
+	case document.KindProfile:
+		return doc.Author
+	case document.KindRepository:
+		return fmt.Sprintf("%s fork=%t private=%t stars=%d %s", doc.Title, doc.Fork, doc.Private, doc.Stars, doc.Language)
+	case document.KindCommit:
+		return fmt.Sprintf("%s +%d -%d %q", stamp(doc.CreatedAt), doc.Additions, doc.Deletions, doc.Author)
+	case document.KindIssue, document.KindPull:
+		line := fmt.Sprintf("%d #%d %s created %s updated %s closed %s merged %s %q", doc.Repository, doc.Number, doc.State,
+			stamp(doc.CreatedAt), stamp(doc.UpdatedAt), stamp(doc.ClosedAt), stamp(doc.MergedAt), doc.Author)
+		if doc.Kind == document.KindPull {
+			line += " measured=" + fmt.Sprint(doc.Measured)
+		}
+		return line
+	}
+	return ""
+}
+
+func (d *driver) matches(truth sim.Truth, measured bool) {
+	d.t.Helper()
+	want, got := expect{measured}.lines(truth), d.lines()
+	wrong := 0
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if have, ok := got[key]; !ok || have != want[key] {
+			if wrong++; wrong <= 5 {
+				d.t.Errorf("%s:\n got %q (there: %t)\nwant %q", key, have, ok, want[key])
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := want[key]; !ok {
+			if wrong++; wrong <= 5 {
+				d.t.Errorf("%s is there and should not be: %q", key, got[key])
+			}
+		}
+	}
+	if wrong > 5 {
+		d.t.Errorf("%d differences in all", wrong)
+	}
+	if len(want) < 3 {
+		d.t.Errorf("the world is empty; this proves nothing")
+	}
+}
+
+func mustTruth(t testing.TB, w *world, login string, at time.Time) sim.Truth {
+	t.Helper()
+	truth, err := w.Truth(login, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return truth
+}

@@ -1,0 +1,84 @@
+package stats
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"sluice/internal/document"
+	"sluice/internal/domain"
+	"sluice/internal/state"
+)
+
+// Computer computes statistics from documents, and reads what was stored.
+type Computer struct {
+	documents document.Reader
+	stored    state.Statistics
+	now       func() time.Time
+}
+
+// New makes a Computer. A nil now means time.Now.
+func New(documents document.Reader, stored state.Statistics, now func() time.Time) *Computer {
+	if now == nil {
+		now = time.Now
+	}
+	return &Computer{documents: documents, stored: stored, now: now}
+}
+
+// Compute returns the statistics of a run's account in their stored form. It
+// reads every document once and no payload. Its memory grows with the number
+// of repositories, languages and days, not with the number of documents; only
+// an account with forks takes another eight bytes for each of its own commits.
+func (c *Computer) Compute(ctx context.Context, run domain.Run) ([]byte, error) {
+	account, err := c.account(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(account)
+	if err != nil {
+		return nil, fmt.Errorf("encode the statistics of run %d: %w", run.ID, err)
+	}
+	return data, nil
+}
+
+func (c *Computer) account(ctx context.Context, run domain.Run) (Account, error) {
+	t := newTally(run.Login)
+	// Repositories come first: what is in them inherits from them.
+	for _, pass := range []struct {
+		kind  document.Kind
+		count func(*document.Document)
+	}{
+		{document.KindRepository, t.repository},
+		{document.KindCommit, t.commit},
+		{document.KindIssue, t.issue},
+		{document.KindPull, t.pull},
+		{document.KindEvent, t.other},
+		{document.KindProfile, t.other},
+	} {
+		if err := c.scan(ctx, run.AccountID, pass.kind, pass.count); err != nil {
+			return Account{}, err
+		}
+	}
+	computed := c.now().UTC()
+	asOf := run.Anchor.UTC()
+	if run.Anchor.IsZero() {
+		asOf = computed
+	}
+	account := t.result(asOf)
+	account.AccountID, account.Source, account.Login = run.AccountID, run.Source, run.Login
+	account.RunID, account.ComputedAt = run.ID, computed
+	account.Scores = figuresOf(&account).Scores()
+	return account, nil
+}
+
+func (c *Computer) scan(ctx context.Context, account int64, kind document.Kind, count func(*document.Document)) error {
+	err := c.documents.Scan(ctx, document.Query{Account: account, Kind: kind}, func(d *document.Document) error {
+		count(d)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("scan the %s documents of account %d: %w", kind, account, err)
+	}
+	return nil
+}

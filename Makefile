@@ -36,7 +36,7 @@ bench: build ## the numbers, beside peers and raw limits measured in the same ru
 	./scripts/bench
 
 chaos: build ## the long proof: SIGKILL at random instants
-	CGO_ENABLED=1 $(GO) test -race -timeout 60m -count=1 -run Chaos ./test/chaos -args -kills=200
+	CGO_ENABLED=1 $(GO) test -race -timeout 60m -count=1 -run Chaos ./cmd/sluice -args -kills=200
 
 clean: ## remove what was built and the demo's data
 	rm -rf bin .tools sluice-data

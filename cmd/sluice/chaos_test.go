@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -17,10 +18,7 @@ import (
 
 var kills = flag.Int("kills", 50, "how often the chaos test kills the program")
 
-const (
-	chaosAccounts = 20
-	chaosWorkers  = 4
-)
+const chaosWorkers = 4
 
 // TestChaosKilledAgainAndAgain kills the real program with SIGKILL at random
 // instants while it collects. In the end everything is there once, and the
@@ -28,15 +26,17 @@ const (
 func TestChaosKilledAgainAndAgain(t *testing.T) {
 	random := seeded(t)
 	u := newUpstream(t, sim.Options{
-		Seed: random.Uint64(), Accounts: chaosAccounts, Latency: sim.Latency{Fixed: 20 * time.Millisecond, Jitter: 20 * time.Millisecond},
+		Seed: random.Uint64(),
+		// Twenty accounts at such a pace last for fifty kills.
+		Accounts: max(20, *kills*2/5), Latency: sim.Latency{Fixed: 80 * time.Millisecond, Jitter: 60 * time.Millisecond},
 		Limits: sim.Limits{Window: 3 * time.Second, CoreLimit: 12, GraphQLLimit: 12},
 	})
 	dir := t.TempDir()
-	args := u.collect(dir, "--workers", "4")
+	args := u.collect(dir, "--workers", strconv.Itoa(chaosWorkers))
 	killed := 0
 	for done := false; !done; {
 		// A life is long enough to start and to get some work done.
-		life := time.Duration(150+random.IntN(500)) * time.Millisecond
+		life := time.Duration(120+random.IntN(350)) * time.Millisecond
 		if killed >= *kills {
 			life = time.Hour
 		}

@@ -119,7 +119,7 @@ func TestOperating(t *testing.T) {
 	if run.Priority != domain.PriorityLow {
 		t.Errorf("got %+v", run)
 	}
-	ok[domain.Run](t)(s.WaitRun(ctx, run.ID))
+	s.Wait(t, run.ID)
 
 	runs := ok[wire.RunList](t)(c.Runs(ctx, client.RunFilter{Account: "1", Limit: 1}))
 	if len(runs.Runs) != 1 || runs.Runs[0].ID != run.ID || runs.NextBefore != run.ID {
@@ -147,7 +147,7 @@ func TestOperating(t *testing.T) {
 	if job := ok[wire.Job](t)(c.RetryJob(ctx, failed.ID)); job.ID != failed.ID {
 		t.Errorf("got %+v", job)
 	}
-	if run := ok[domain.Run](t)(s.WaitRun(ctx, run.ID)); run.Failed != 0 {
+	if run := s.Wait(t, run.ID); run.Failed != 0 {
 		t.Errorf("after the retry: %+v", run)
 	}
 	if a := ok[domain.Account](t)(c.Pause(ctx, "1", "holiday")); a.State != domain.AccountPaused || a.Reason != "holiday" {
@@ -162,7 +162,7 @@ func TestErrorsKeepTheirCode(t *testing.T) {
 	c, s := start(t, apitest.Options{})
 	ctx := t.Context()
 	ok[wire.SignupAnswer](t)(c.Signup(ctx, engine.Signup{Source: "noop", Login: "ann", Token: "t1"}))
-	ok[domain.Run](t)(s.WaitRun(ctx, 1))
+	s.Wait(t, 1)
 	for what, test := range map[string]struct {
 		call func() error
 		code domain.Code

@@ -36,7 +36,7 @@ func TestWatchAll(t *testing.T) {
 			broken = err
 			break
 		}
-		if p.ID == 1 && p.Status == domain.RunRunning && len(gate) == 0 {
+		if p.ID == 1 && p.Status == domain.RunRunning {
 			open()
 		}
 		if p.Status != domain.RunCompleted {
@@ -59,7 +59,7 @@ func TestWatchAll(t *testing.T) {
 func TestWatchOfEndedRun(t *testing.T) {
 	c, s := start(t, apitest.Options{})
 	ok[wire.SignupAnswer](t)(c.Signup(t.Context(), engine.Signup{Source: "noop", Login: "ann", Token: "t1"}))
-	want := ok[domain.Run](t)(s.WaitRun(t.Context(), 1))
+	want := s.Wait(t, 1)
 	var got []domain.Run
 	for p, err := range c.WatchRun(t.Context(), 1) {
 		if err != nil {
@@ -152,6 +152,44 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		if err := firstError(c.Watch(ctx)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// beating answers with a stream that only shows that it is alive for an hour
+// before the run ends.
+type beating struct{}
+
+func (beating) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, w := io.Pipe()
+	context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
+	go func() {
+		var err error
+		for range time.Hour / wire.Heartbeat {
+			time.Sleep(wire.Heartbeat)
+			_, beat := io.WriteString(w, ": heartbeat\n\n")
+			err = errors.Join(err, beat)
+		}
+		_, last := io.WriteString(w, "event: progress\ndata: {\"status\":\"COMPLETED\",\"priority\":\"LOW\"}\n\n")
+		w.CloseWithError(errors.Join(err, last))
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
+}
+
+func TestHeartbeatIsNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := client.New("http://localhost", "", &http.Client{Transport: beating{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := 0
+		for p, err := range c.WatchRun(t.Context(), 1) {
+			if events++; err != nil || p.Status != domain.RunCompleted {
+				t.Errorf("got %v, %v", p.Status, err)
+			}
+		}
+		if events != 1 {
+			t.Errorf("got %d events", events)
 		}
 	})
 }

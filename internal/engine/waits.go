@@ -9,7 +9,7 @@ import (
 // Wait says what somebody waits for and until when.
 type Wait struct {
 	Reason string    `json:"reason"`
-	Until  time.Time `json:"until"`
+	Until  time.Time `json:"until,omitzero"`
 }
 
 // waitStore is the board's name for the store that does not take results.

@@ -108,14 +108,15 @@ func (e *Engine) reserveAndClaim(ctx context.Context, t task) *begun {
 		e.park(ctx, t.lease, decision)
 		return nil
 	}
-	job, err := e.State.Claim(ctx, state.Claim{Job: t.job.ID, At: e.cfg.Now(), Window: decision.Window})
+	err = e.State.Claim(ctx, state.Claim{Job: t.job.ID, Attempt: t.job.Attempt, At: e.cfg.Now(), Window: decision.Window})
 	if err != nil {
 		e.refund(ctx, decision.Permit)
 		e.claimFailed(ctx, t, err)
 		return nil
 	}
-	t.job = job
-	call := e.recall(ctx, run, job)
+	t.job.Status = domain.JobRunning
+	t.job.Attempt++
+	call := e.recall(ctx, run, t.job)
 	call.Token = account.token
 	return &begun{task: t, permit: decision.Permit, source: src, call: call}
 }

@@ -23,16 +23,19 @@ type fakeState struct {
 	err  error
 }
 
-func (f *fakeState) Claim(_ context.Context, c state.Claim) (domain.Job, error) {
+func (f *fakeState) Claim(context.Context, state.Claim) error {
 	f.done++
-	return domain.Job{ID: c.Job}, f.err
+	return f.err
 }
 
 func (f *fakeState) Close() error { f.done++; return nil }
 
 func claim(t *testing.T, s state.Store) (domain.Job, error) {
 	t.Helper()
-	return s.Claim(t.Context(), state.Claim{Job: 7})
+	if err := s.Claim(t.Context(), state.Claim{Job: 7}); err != nil {
+		return domain.Job{}, err
+	}
+	return domain.Job{ID: 7}, nil
 }
 
 func wantFault(t *testing.T, err error, text string) {
@@ -124,7 +127,7 @@ func TestBlock(t *testing.T) {
 	plan.Block("Claim")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Claim(ctx, state.Claim{}); !errors.Is(err, context.Canceled) || inner.done != 1 {
+	if err := s.Claim(ctx, state.Claim{}); !errors.Is(err, context.Canceled) || inner.done != 1 {
 		t.Errorf("a blocked call whose context ended: %v", err)
 	}
 }

@@ -98,8 +98,8 @@ func (s *State) Check(ctx context.Context) error {
 }
 
 // Claim implements state.Jobs.
-func (s *State) Claim(ctx context.Context, c state.Claim) (domain.Job, error) {
-	return get(ctx, s.plan, "Claim", func() (domain.Job, error) { return s.inner.Claim(ctx, c) })
+func (s *State) Claim(ctx context.Context, c state.Claim) error {
+	return do(ctx, s.plan, "Claim", func() error { return s.inner.Claim(ctx, c) })
 }
 
 // Finish implements state.Jobs.

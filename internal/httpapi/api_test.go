@@ -83,11 +83,7 @@ func (c *caller) signup(source, login, token string, status int) wire.SignupAnsw
 // wait blocks until a run has ended.
 func (c *caller) wait(id int64) domain.Run {
 	c.Helper()
-	run, err := c.service.WaitRun(c.Context(), id)
-	if err != nil {
-		c.Fatal(err)
-	}
-	return run
+	return c.service.Wait(c, id)
 }
 
 func TestSignupCollects(t *testing.T) {

@@ -1,10 +1,13 @@
 package httpapi_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -234,4 +237,32 @@ func TestStreamOfManyRuns(t *testing.T) {
 			t.Errorf("%d of 1200 runs were sent", got)
 		}
 	})
+}
+
+func TestStreamOutlivesTheWriteTimeout(t *testing.T) {
+	f := newFake()
+	l, err := httpapi.Listen("127.0.0.1:0", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httpapi.NewServer(httpapi.New(f.deps(), httpapi.Options{}), slog.New(slog.DiscardHandler))
+	server.WriteTimeout = time.Nanosecond // over before anything is written
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	res, err := http.Get("http://" + l.Addr().String() + "/api/v1/runs/1/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	line, err := bufio.NewReader(res.Body).ReadString('\n')
+	if err != nil || line != "event: progress\n" {
+		t.Errorf("got %q, %v", line, err)
+	}
+	f.lifecycle.Stopping() // or the stream would hold up the shutdown
+	if err := server.Shutdown(t.Context()); err != nil {
+		t.Errorf("shutdown: %v", err)
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
 }

@@ -8,8 +8,10 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -107,6 +109,7 @@ func New(d Deps, o Options) http.Handler {
 	s.registerEvents(api)
 	s.registerProbes(api)
 	describeProblems(api.OpenAPI())
+	s.mux.HandleFunc("GET /api/openapi.json", s.serveOpenAPI(api.OpenAPI()))
 	if d.Metrics != nil {
 		s.mux.Handle("GET /metrics", d.Metrics)
 	}
@@ -124,7 +127,8 @@ func New(d Deps, o Options) http.Handler {
 func config(o Options) huma.Config {
 	c := huma.DefaultConfig("Sluice", o.Version)
 	c.Info.Description = "Collects data from APIs that ration their calls."
-	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "/api/openapi", "", ""
+	// Huma's own handler of the document is not safe for concurrent use.
+	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "", "", ""
 	// The default hooks add a $schema field to every answer.
 	c.CreateHooks = nil
 	c.RejectUnknownQueryParameters = true
@@ -136,8 +140,23 @@ func config(o Options) huma.Config {
 	return c
 }
 
+// serveOpenAPI serves the description, encoded when it is first asked for.
+func (s *server) serveOpenAPI(doc *huma.OpenAPI) http.HandlerFunc {
+	encode := sync.OnceValues(func() ([]byte, error) { return json.Marshal(doc) })
+	return func(w http.ResponseWriter, r *http.Request) {
+		text, err := encode()
+		if err != nil {
+			writeProblem(w, s.problem(r.Context(), "openapi", err))
+			return
+		}
+		w.Header().Set("Content-Type", "application/openapi+json")
+		// A caller that went away gets no more.
+		_, _ = w.Write(text)
+	}
+}
+
 // NewServer returns a server for the handler with limits on slow and large
-// requests. Event streams lift them for themselves.
+// requests. Event streams set their own.
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
@@ -161,10 +180,7 @@ func (o operation) huma() huma.Operation {
 	return huma.Operation{
 		OperationID: o.id, Method: o.method, Path: o.path, Tags: []string{o.tag}, Summary: o.summary,
 		DefaultStatus: o.status, Errors: append([]int{http.StatusUnauthorized, http.StatusServiceUnavailable}, o.errors...),
-		MaxBodyBytes: 1 << 20,
-		// Past its deadline the connection counts as gone, so it must not be
-		// shorter than the request may take.
-		BodyReadTimeout: requestTimeout,
+		MaxBodyBytes: 1 << 20, BodyReadTimeout: requestTimeout,
 	}
 }
 

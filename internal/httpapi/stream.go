@@ -99,12 +99,10 @@ func openStream(w http.ResponseWriter) *eventStream {
 	// Proxies hold answers back unless told not to.
 	w.Header().Set("X-Accel-Buffering", "no")
 	s := &eventStream{w: w, control: http.NewResponseController(w)}
-	// A stream outlives the server's limit on reading a request. Where there is
-	// no deadline to lift, there is none that ends it either.
-	_ = s.control.SetReadDeadline(time.Time{})
 	w.WriteHeader(http.StatusOK)
-	// The reader is to know at once that the stream is open.
-	s.err = s.control.Flush()
+	// The reader is to know at once that the stream is open; a failure shows
+	// with the first event.
+	_ = s.write(nil)
 	return s
 }
 
@@ -124,7 +122,8 @@ func (s *eventStream) write(text []byte) error {
 	if s.err != nil {
 		return s.err
 	}
-	// As above: without deadlines a stuck reader is noticed by its connection.
+	// A stream outlives the server's limit on answering, so every event has its
+	// own. Where deadlines cannot be set there are none to outlive.
 	_ = s.control.SetWriteDeadline(time.Now().Add(streamWriteTimeout))
 	if _, s.err = s.w.Write(text); s.err == nil {
 		s.err = s.control.Flush()

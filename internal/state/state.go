@@ -98,9 +98,13 @@ type LedgerLine struct {
 // Jobs keeps the jobs. Claim and Finish are the hot path: adapters merge the
 // calls of concurrent workers into one transaction.
 type Jobs interface {
-	// Claim takes a waiting job for one attempt. It fails with code stale if
-	// the job is not waiting any more.
-	Claim(ctx context.Context, c Claim) (domain.Job, error)
+	// Claim begins the attempt after the one that the job's row showed; what
+	// is written for the job from then on must carry the new attempt. It fails
+	// with code stale if another attempt was begun in between, or if the job
+	// waits no more. A job that is still RUNNING is taken over from a worker
+	// that vanished, and counts as lost once more: whoever claims must hold
+	// the job's lease.
+	Claim(ctx context.Context, c Claim) error
 	// Finish commits one attempt: documents, next jobs, cursor, stored page,
 	// the job's new state and the run's counters, all or nothing. It fails
 	// with code stale if another attempt owns the job. Repeating a Finish that
@@ -128,7 +132,9 @@ type Jobs interface {
 // Claim asks for one attempt at a job.
 type Claim struct {
 	Job int64
-	At  time.Time
+	// Attempt is the attempt that was seen; the claim begins the next.
+	Attempt int64
+	At      time.Time
 	// Window, if set, is stored with the claim: the call is paid for before
 	// it is made.
 	Window *domain.QuotaWindow

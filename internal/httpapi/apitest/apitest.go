@@ -11,7 +11,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/engine/enginetest"
 	"sluice/internal/httpapi"
@@ -116,6 +118,22 @@ func openEngine(t testing.TB, o Options, upstream string, log *slog.Logger) *wir
 func (s *Service) Signup(n int) engine.Signup {
 	login := s.GitHub.Logins()[n]
 	return engine.Signup{Source: "github", Login: login, Token: s.GitHub.Token(login)}
+}
+
+// patience is how long a run of a test may take on a busy machine.
+const patience = time.Minute
+
+// Wait blocks until a run has ended, and returns it.
+func (s *Service) Wait(t testing.TB, run int64) domain.Run {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ended, err := s.WaitRun(ctx, run)
+	if err != nil {
+		log := s.Log.String()
+		t.Fatalf("run %d: %v; the log ends with:\n%s", run, err, log[max(0, len(log)-2000):])
+	}
+	return ended
 }
 
 // Authorize adds a bearer token to every request.

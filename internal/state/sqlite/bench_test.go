@@ -25,7 +25,8 @@ func work(b *testing.B, outcome func(domain.Job) state.Outcome) {
 	for range workers {
 		all.Go(func() {
 			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-				j, err := o.Claim(b.Context(), state.Claim{Job: refs[i-1].ID, At: time.Now()})
+				j := domain.Job{ID: refs[i-1].ID, RunID: refs[i-1].RunID, AccountID: refs[i-1].AccountID, Attempt: 1}
+				err := o.Claim(b.Context(), state.Claim{Job: j.ID, At: time.Now()})
 				if err == nil {
 					_, err = o.Finish(b.Context(), outcome(j))
 				}

@@ -13,44 +13,48 @@ import (
 // claimItem is one Claim on its way through the writer.
 type claimItem struct {
 	claim state.Claim
-	job   domain.Job
+	won   bool
 }
 
 // Claim implements state.Jobs.
-func (s *Store) Claim(ctx context.Context, claim state.Claim) (domain.Job, error) {
+func (s *Store) Claim(ctx context.Context, claim state.Claim) error {
 	item := &claimItem{claim: claim}
 	if err := s.claims.Do(ctx, item); err != nil {
-		return domain.Job{}, err
+		return err
 	}
-	if item.job.ID == 0 {
-		return domain.Job{}, domain.Errorf(domain.CodeStale, "job %d is not waiting any more", claim.Job)
+	if !item.won {
+		return domain.Errorf(domain.CodeStale, "job %d is not what it was at attempt %d", claim.Job, claim.Attempt)
 	}
-	return item.job, nil
+	return nil
 }
 
-// applyClaims takes all waiting jobs of a group in one statement. A job that
-// is not waiting returns no row; of two claims of one job the first wins.
+// applyClaims takes all jobs of a group in one statement. A job that is not as
+// it was seen returns no row; of two claims of one job the first wins.
 func (s *Store) applyClaims(c *sqlite.Conn, items []*claimItem) error {
 	byJob := make(map[int64]*claimItem, len(items))
-	ids := make([]int64, 0, len(items))
+	rows := []byte{'['}
 	for _, item := range items {
-		item.job = domain.Job{}
-		if byJob[item.claim.Job] == nil {
-			byJob[item.claim.Job] = item
-			ids = append(ids, item.claim.Job)
+		item.won = false
+		if byJob[item.claim.Job] != nil {
+			continue
 		}
+		byJob[item.claim.Job] = item
+		if len(rows) > 1 {
+			rows = append(rows, ',')
+		}
+		rows = appendRow(rows, item.claim.Job, item.claim.Attempt)
 	}
 	windows := newestWindows{}
 	calls := map[int64]int64{}
-	err := sqlitedb.Exec(c, `UPDATE job SET status = ?, attempt = attempt + 1 WHERE id IN (SELECT value FROM json_each(?))
-		AND status IN (?, ?) RETURNING `+jobColumns,
+	err := sqlitedb.Exec(c, `UPDATE job SET status = ?1, attempt = job.attempt + 1, lost = job.lost + (job.status = ?1)
+		FROM (SELECT value ->> 0 AS id, value ->> 1 AS attempt FROM json_each(?2)) AS v
+		WHERE job.id = v.id AND job.attempt = v.attempt AND job.status IN (?1, ?3, ?4) RETURNING job.id, job.run_id`,
 		func(r *sqlite.Stmt) {
-			job := scanJob(r)
-			item := byJob[job.ID]
-			item.job = job
-			calls[job.RunID]++
+			item := byJob[r.ColumnInt64(0)]
+			item.won = true
+			calls[r.ColumnInt64(1)]++
 			windows.add(item.claim.Window)
-		}, int64(domain.JobRunning), sqlitedb.IDList(ids), int64(domain.JobReady), int64(domain.JobEnqueued))
+		}, int64(domain.JobRunning), string(append(rows, ']')), int64(domain.JobReady), int64(domain.JobEnqueued))
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ var claimCases = []testCase{
 	{"ConcurrentClaimsOneWins", concurrentClaims},
 	{"ConcurrentClaimsOfManyJobs", claimMany},
 	{"ClaimStoresTheWindow", claimWindow},
+	{"ClaimTakesOverFromALostWorker", claimTakeOver},
 }
 
 func claimTakes(x *fixture) {
@@ -34,24 +35,40 @@ func claimStale(x *fixture) {
 	refuse := func(what string, id int64) {
 		x.Helper()
 		before, run := x.job(id), x.run(r.ID)
-		_, err := x.Claim(x.Context(), state.Claim{Job: id, At: x.instant()})
+		_, err := x.take(state.Claim{Job: id, Attempt: before.Attempt, At: x.instant()})
 		x.wantCode(err, domain.CodeStale)
 		want(x, what+" job", x.job(id), before)
 		want(x, what+" job's run", x.run(r.ID), run)
 	}
 	x.claim(refs[0].ID)
-	refuse("running", refs[0].ID)
+	_, err := x.take(state.Claim{Job: refs[0].ID, At: x.instant()})
+	x.wantCode(err, domain.CodeStale)
+	want(x, "job of another attempt", x.job(refs[0].ID).Attempt, int64(1))
 	x.succeed(refs[1].ID)
 	refuse("succeeded", refs[1].ID)
 	x.fail(refs[2].ID)
 	refuse("failed", refs[2].ID)
 	x.finish(x.outcome(x.claim(refs[3].ID), domain.JobPaused))
 	refuse("paused", refs[3].ID)
-	_, err := x.CancelRun(x.Context(), r.ID, "enough")
+	_, err = x.CancelRun(x.Context(), r.ID, "enough")
 	x.ok(err)
 	refuse("canceled", refs[4].ID)
-	_, err = x.Claim(x.Context(), state.Claim{Job: 1 << 40, At: x.instant()})
+	_, err = x.take(state.Claim{Job: 1 << 40, At: x.instant()})
 	x.wantCode(err, domain.CodeStale)
+}
+
+// claimTakeOver is what a worker does with a job whose lease it got because
+// the last holder vanished, or whose own claim was committed without an answer.
+func claimTakeOver(x *fixture) {
+	r, refs := x.running("octocat", "a")
+	first := x.claim(refs[0].ID)
+	second := x.claim(refs[0].ID)
+	want(x, "attempts", [2]int64{first.Attempt, second.Attempt}, [2]int64{1, 2})
+	want(x, "lost workers", second.Lost, 1)
+	_, err := x.Finish(x.Context(), x.outcome(first, domain.JobSucceeded))
+	x.wantCode(err, domain.CodeStale)
+	x.finish(x.outcome(second, domain.JobSucceeded))
+	want(x, "calls", x.wantCounts(r.ID).Calls, int64(2))
 }
 
 func concurrentClaims(x *fixture) {
@@ -60,7 +77,7 @@ func concurrentClaims(x *fixture) {
 	errs := make([]error, crowd)
 	at := x.instant()
 	together(crowd, func(i int) {
-		j, err := x.Claim(x.Context(), state.Claim{Job: refs[0].ID, At: at})
+		j, err := x.take(state.Claim{Job: refs[0].ID, At: at})
 		if err == nil {
 			won.Add(1)
 			if j.ID != refs[0].ID || j.Attempt != 1 {
@@ -84,7 +101,7 @@ func claimMany(x *fixture) {
 	var won [crowd]atomic.Int64
 	at := x.instant()
 	together(2*crowd, func(i int) {
-		j, err := x.Claim(x.Context(), state.Claim{Job: refs[i%crowd].ID, At: at})
+		j, err := x.take(state.Claim{Job: refs[i%crowd].ID, At: at})
 		if err != nil {
 			if domain.CodeOf(err) != domain.CodeStale {
 				x.Errorf("claim: %v", err)
@@ -105,12 +122,12 @@ func claimMany(x *fixture) {
 func claimWindow(x *fixture) {
 	_, refs := x.running("octocat", "a", "b")
 	w := domain.QuotaWindow{Owner: "o", Bucket: "core", Limit: 5000, Remaining: 4999, Reset: x.instant(), Started: x.instant(), Seq: 1}
-	_, err := x.Claim(x.Context(), state.Claim{Job: refs[0].ID, At: x.instant(), Window: &w})
+	_, err := x.take(state.Claim{Job: refs[0].ID, At: x.instant(), Window: &w})
 	x.ok(err)
 	want(x, "windows", x.windows(), []domain.QuotaWindow{w})
 	later := w
 	later.Remaining, later.Seq = 4998, 2
-	_, err = x.Claim(x.Context(), state.Claim{Job: refs[0].ID, At: x.instant(), Window: &later})
+	_, err = x.take(state.Claim{Job: refs[0].ID, At: x.instant(), Window: &later})
 	x.wantCode(err, domain.CodeStale)
 	want(x, "windows after a stale claim", x.windows(), []domain.QuotaWindow{w})
 }

@@ -112,7 +112,7 @@ func newestWindow(x *fixture) {
 	x.ok(x.PutQuotaWindow(x.Context(), snapshot(4)))
 	stored(5)
 	older, newer := snapshot(3), snapshot(8)
-	j, err := x.Claim(x.Context(), state.Claim{Job: refs[0].ID, At: x.instant(), Window: &older})
+	j, err := x.take(state.Claim{Job: refs[0].ID, At: x.instant(), Window: &older})
 	x.ok(err)
 	stored(5)
 	o := x.outcome(j, domain.JobSucceeded)
@@ -131,7 +131,7 @@ func windowsConcurrently(x *fixture) {
 	at := x.instant()
 	together(crowd, func(i int) {
 		w := domain.QuotaWindow{Owner: "o", Bucket: "core", Limit: 1000, Remaining: 1000 - 2*i, Seq: uint64(2*i + 1)}
-		j, err := x.Claim(x.Context(), state.Claim{Job: refs[i].ID, At: at, Window: &w})
+		j, err := x.take(state.Claim{Job: refs[i].ID, At: at, Window: &w})
 		if err != nil {
 			x.Errorf("claim: %v", err)
 			return

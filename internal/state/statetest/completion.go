@@ -111,7 +111,11 @@ func randomTrees(x *fixture) {
 
 // growTree works on one job as a worker would.
 func (x *fixture) growTree(id int64, dice *rand.Rand, at time.Time, queue chan<- int64, left *sync.WaitGroup, closed *sync.Map) {
-	j, err := x.Claim(x.Context(), state.Claim{Job: id, At: at})
+	seen, err := x.Job(x.Context(), id)
+	if err == nil {
+		seen, err = x.take(state.Claim{Job: id, Attempt: seen.Attempt, At: at})
+	}
+	j := seen
 	if err != nil {
 		x.Errorf("claim %d: %v", id, err)
 		left.Done()

@@ -37,7 +37,7 @@ func pauseHolds(x *fixture) {
 	want(x, "held jobs", sorted(refIDs(held)), refIDs(refs[1:]))
 	want(x, "waiting", x.waitingIDs(), refIDs(others))
 	want(x, "the job under way", x.job(refs[0].ID).Status, domain.JobRunning)
-	_, err = x.Claim(x.Context(), state.Claim{Job: refs[1].ID, At: x.instant()})
+	_, err = x.take(state.Claim{Job: refs[1].ID, At: x.instant()})
 	x.wantCode(err, domain.CodeStale)
 	x.wantCounts(r.ID)
 	back, err := x.SetAccountState(x.Context(), r.AccountID, domain.AccountActive, "")

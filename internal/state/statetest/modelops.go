@@ -40,12 +40,15 @@ func (m *model) claim(rt *rapid.T) {
 		rt.Skip("no job")
 	}
 	j := rapid.SampledFrom(m.jobs).Draw(rt, "job")
-	got, err := m.x.Claim(m.x.Context(), state.Claim{Job: j.id, At: m.x.instant()})
-	if j.status != domain.JobReady {
+	got, err := m.x.take(state.Claim{Job: j.id, Attempt: j.attempt, At: m.x.instant()})
+	if j.status != domain.JobReady && j.status != domain.JobRunning {
 		expectCode(rt, "claim", err, domain.CodeStale)
 		return
 	}
 	expectCode(rt, "claim", err, "")
+	if j.status == domain.JobRunning {
+		j.lost++
+	}
 	j.status = domain.JobRunning
 	j.attempt++
 	if got.Attempt != j.attempt || got.Resource != j.resource {

@@ -177,9 +177,17 @@ func (x *fixture) job(id int64) domain.Job {
 
 func (x *fixture) claim(id int64) domain.Job {
 	x.Helper()
-	j, err := x.Claim(x.Context(), state.Claim{Job: id, At: x.instant()})
+	j, err := x.take(state.Claim{Job: id, Attempt: x.job(id).Attempt, At: x.instant()})
 	x.ok(err)
 	return j
+}
+
+// take claims a job and reads it. It may be called from any goroutine.
+func (x *fixture) take(c state.Claim) (domain.Job, error) {
+	if err := x.Claim(x.Context(), c); err != nil {
+		return domain.Job{}, err
+	}
+	return x.Job(x.Context(), c.Job)
 }
 
 func (x *fixture) finish(o state.Outcome) state.Effect {

@@ -83,7 +83,7 @@ func canceledContexts(x *fixture) {
 			_, err := x.PutAccount(ctx, state.AccountSpec{Source: "github", Login: "ghost"})
 			return err
 		},
-		"Claim": func() error { _, err := x.Claim(ctx, state.Claim{Job: refs[0].ID}); return err },
+		"Claim": func() error { return x.Claim(ctx, state.Claim{Job: refs[0].ID}) },
 		"Finish": func() error {
 			_, err := x.Finish(ctx, state.Outcome{Job: refs[0].ID, To: domain.JobFailed})
 			return err
@@ -122,7 +122,7 @@ func cancelUnderWay(x *fixture) {
 			}
 		}
 		defer cancel()
-		j, err := x.Claim(x.Context(), state.Claim{Job: refs[i].ID, At: at})
+		j, err := x.take(state.Claim{Job: refs[i].ID, At: at})
 		if err != nil {
 			x.Errorf("claim: %v", err)
 			return

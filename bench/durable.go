@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sluice/bench/peer"
+	"sluice/bench/report"
+	"sluice/internal/domain"
+	"sluice/internal/engine"
+	"sluice/internal/engine/enginetest"
+	"sluice/internal/source"
+	"sluice/internal/wiring"
+)
+
+// durableWorkers is how many workers everybody has.
+const durableWorkers = 50
+
+// contest is a peer, how many jobs it gets and what Sluice aims at. Slower
+// peers get fewer jobs, so that each round takes seconds for everybody.
+type contest struct {
+	peer   peer.Peer
+	jobs   int
+	target float64
+
+	enqueue, process []float64
+}
+
+// durableNoop compares jobs per second. Sluice's time begins with the signup,
+// before any job exists, and ends when its run is complete; peers are timed
+// from a full queue on.
+func durableNoop(ctx context.Context, l *lab) error {
+	contests, err := l.contests(ctx)
+	if err != nil {
+		return err
+	}
+	var ours []float64
+	for round := range l.rounds() {
+		rate, err := l.sluiceNoop(ctx, l.size(200_000, 5_000))
+		if err != nil {
+			return err
+		}
+		ours = append(ours, rate)
+		l.notef("round %d: Sluice %.0f jobs/s", round+1, rate)
+		for _, c := range contests {
+			rates, err := c.peer.Process(ctx, c.jobs, durableWorkers)
+			if err != nil {
+				return err
+			}
+			c.enqueue, c.process = append(c.enqueue, rates.Enqueue), append(c.process, rates.Process)
+			l.notef("round %d: %s %.0f jobs/s (enqueued at %.0f/s)", round+1, c.peer.Name(), rates.Process, rates.Enqueue)
+		}
+	}
+	for _, c := range contests {
+		ratio := report.Median(report.Ratios(ours, c.process))
+		line := report.Line{
+			Name: "durable_noop", Value: report.Median(ours), Unit: "jobs/s",
+			Detail: fmt.Sprintf("%d workers, median of %d rounds; the peer enqueues %.0f jobs/s before its time begins",
+				durableWorkers, len(ours), report.Median(c.enqueue)),
+		}
+		line = line.Against(c.peer.Name(), report.Median(c.process)).WithRatio(ratio)
+		if err := l.report.Add(line.Aim(fmt.Sprintf(">= %gx", c.target), ratio >= c.target)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *lab) contests(ctx context.Context) ([]*contest, error) {
+	peers, err := l.peers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []*contest{
+		{peer: peers[0], jobs: l.size(40_000, 2_000), target: 3},
+		{peer: peers[1], jobs: l.size(20_000, 1_000), target: 5},
+		{peer: peers[2], jobs: l.size(40_000, 2_000), target: 2},
+	}, nil
+}
+
+// peers are asynq, River on SQLite and River on PostgreSQL, in this order.
+func (l *lab) peers(ctx context.Context) ([]peer.Peer, error) {
+	redis, err := l.servers.Redis(ctx)
+	if err != nil {
+		return nil, err
+	}
+	postgres, err := l.servers.Postgres(ctx)
+	if err != nil {
+		return nil, err
+	}
+	files, _, err := l.folder("river")
+	if err != nil {
+		return nil, err
+	}
+	return []peer.Peer{peer.NewAsynq(redis), peer.NewRiverSQLite(files), peer.NewRiverPostgres(postgres)}, nil
+}
+
+// sluiceNoop is the rate of n no-op jobs through the whole engine.
+func (l *lab) sluiceNoop(ctx context.Context, n int) (rate float64, err error) {
+	dir, remove, err := l.folder("noop")
+	if err != nil {
+		return 0, err
+	}
+	defer remove()
+	svc, err := wiring.Open(ctx, wiring.Options{
+		DataDir: dir, Holder: "bench", Quota: wiring.NoQuota(),
+		Engine:  engine.Config{Workers: durableWorkers},
+		Sources: []source.Source{&enginetest.Noop{Jobs: n, FanOut: 500}},
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, svc.Close(context.WithoutCancel(ctx))) }()
+	if err := svc.Engine.Start(ctx); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	_, run, err := svc.Engine.Signup(ctx, engine.Signup{Source: "noop", Login: "bench", Token: "t"})
+	if err != nil {
+		return 0, err
+	}
+	done, err := svc.WaitRun(ctx, run.ID)
+	if err != nil {
+		return 0, err
+	}
+	took := time.Since(began)
+	if done.Status != domain.RunCompleted || done.Succeeded < int64(n) {
+		return 0, fmt.Errorf("the run is %s with %d of %d jobs", done.Status, done.Succeeded, n)
+	}
+	return float64(n) / took.Seconds(), nil
+}

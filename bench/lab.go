@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"sluice/bench/report"
+	"sluice/bench/servers"
+)
+
+// benchmark is one thing that is measured.
+type benchmark struct {
+	name, about string
+	needs       []servers.Kind
+	run         func(context.Context, *lab) error
+}
+
+// benchmarks lists them in the order in which they run.
+func benchmarks() []benchmark {
+	both := []servers.Kind{servers.Redis, servers.Postgres}
+	return []benchmark{
+		{"durable_noop", "no-op jobs through the whole engine, beside asynq and River", both, durableNoop},
+		{"collection", "collecting from the simulator, beside a bare loop of the same calls", nil, collection},
+		{"due_lateness", "how late work begins that is due at an instant, beside asynq and River", both, dueLateness},
+		{"idle", "the program with nothing to do, beside idle peers", both, idle},
+		{"million_pending", "start and lease with a million jobs that wait, beside a thousand", nil, millionPending},
+		{"quota_used", "how much of each quota window is spent", nil, quotaUsed},
+		{"simulator", "the simulated GitHub alone, beside a handler that does nothing", nil, simulator},
+		{"quota_reserve", "reservations in process", nil, quotaReserve},
+		{"group_commit", "rows written by many at once, beside the disk's fdatasync", nil, groupCommit},
+	}
+}
+
+// lab is what a benchmark works with.
+type lab struct {
+	settings
+	dir     string
+	servers *servers.Set
+	report  *report.Report
+	log     io.Writer
+}
+
+// rounds is how often a comparison is repeated; medians are reported.
+func (l *lab) rounds() int { return l.size(3, 1) }
+
+// size is a count, or a small one in short mode.
+func (l *lab) size(full, short int) int {
+	if l.short {
+		return short
+	}
+	return full
+}
+
+// folder makes a folder of its own on disk; remove drops it when its
+// measurement is over, so that folders of earlier rounds cost no cache.
+func (l *lab) folder(name string) (dir string, remove func(), err error) {
+	dir, err = os.MkdirTemp(l.dir, name+"-")
+	return dir, func() {
+		if err := os.RemoveAll(dir); err != nil {
+			l.notef("remove %s: %v", dir, err)
+		}
+	}, err
+}
+
+func (l *lab) notef(format string, args ...any) {
+	fmt.Fprintf(l.log, "bench:   "+format+"\n", args...)
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"sluice/bench/report"
+	"sluice/internal/quota"
+	"sluice/internal/quota/memory"
+	"sluice/internal/wiring"
+)
+
+const reserveWorkers = 16
+
+// quotaReserve measures reservations that are granted and settled, of one
+// owner and of many.
+func quotaReserve(ctx context.Context, l *lab) error {
+	for _, owners := range []int{1, 1000} {
+		rate, err := reservations(ctx, owners, l.size(2_000_000, 50_000))
+		if err != nil {
+			return err
+		}
+		line := report.Line{
+			Name: "quota_reserve", Value: rate, Unit: "pairs/s",
+			Detail: fmt.Sprintf("Reserve and Settle in process, %d owners, %d goroutines", owners, reserveWorkers),
+		}
+		if err := l.report.Add(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func reservations(ctx context.Context, owners, n int) (float64, error) {
+	keeper := memory.New(wiring.NoQuota(), memory.Options{})
+	names := make([]string, owners)
+	for i := range names {
+		names[i] = fmt.Sprintf("owner-%d", i)
+	}
+	reset := time.Now().Add(time.Hour).Truncate(time.Second)
+	var next atomic.Int64
+	began := time.Now()
+	group, ctx := errgroup.WithContext(ctx)
+	for range reserveWorkers {
+		group.Go(func() error {
+			for i := int(next.Add(1)); i <= n; i = int(next.Add(1)) {
+				if err := reserveOnce(ctx, keeper, names[i%owners], reset); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	return float64(n) / time.Since(began).Seconds(), err
+}
+
+func reserveOnce(ctx context.Context, keeper quota.Keeper, owner string, reset time.Time) error {
+	decision, err := keeper.Reserve(ctx, quota.Ask{Owner: owner, Bucket: "core", Endpoint: "list", Cost: 1, Points: 1})
+	if err != nil {
+		return err
+	}
+	if !decision.Granted {
+		return errors.New("a reservation was refused")
+	}
+	_, err = keeper.Settle(ctx, decision.Permit, quota.Response{
+		Known: true, Limit: 1 << 40, Remaining: 1 << 39, Reset: reset, Date: decision.Permit.GrantedAt,
+	})
+	return err
+}

@@ -5,7 +5,7 @@ TOOLS  := $(CURDIR)/.tools
 LINT   := $(TOOLS)/golangci-lint
 LINT_VERSION := v2.14.0
 VULN   := $(TOOLS)/govulncheck
-VULN_VERSION := v1.9.0
+VULN_VERSION := v1.8.0
 # The product is built without cgo; the race detector of the tests needs it.
 export CGO_ENABLED ?= 0
 

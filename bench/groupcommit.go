@@ -35,7 +35,7 @@ func groupCommit(ctx context.Context, l *lab) error {
 			rows, commits, syncs = append(rows, written), append(commits, committed), append(syncs, raw)
 		}
 		line := report.Line{
-			Name: "group_commit", Value: report.Median(rows), Unit: "rows/s",
+			Name: fmt.Sprintf("group_commit_%d", writers), Value: report.Median(rows), Unit: "rows/s",
 			Detail: fmt.Sprintf("%d writers, each waits for its row; %.0f transactions/s", writers, report.Median(commits)),
 		}.Against("fdatasync of an appended 4 KiB block", report.Median(syncs))
 		if err := l.report.Add(line.WithRatio(report.Median(report.Ratios(rows, syncs)))); err != nil {

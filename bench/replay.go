@@ -91,7 +91,7 @@ func (r recorded) send(ctx context.Context, transport http.RoundTripper) error {
 	if err = errors.Join(err, answer.Body.Close()); err != nil {
 		return err
 	}
-	if answer.StatusCode >= http.StatusInternalServerError {
+	if answer.StatusCode == http.StatusUnauthorized || answer.StatusCode >= http.StatusInternalServerError {
 		return fmt.Errorf("%s %s: %s", r.method, r.url, answer.Status)
 	}
 	return nil

@@ -26,7 +26,7 @@ func quotaReserve(ctx context.Context, l *lab) error {
 			return err
 		}
 		line := report.Line{
-			Name: "quota_reserve", Value: rate, Unit: "pairs/s",
+			Name: fmt.Sprintf("quota_reserve_%d", owners), Value: rate, Unit: "pairs/s",
 			Detail: fmt.Sprintf("Reserve and Settle in process, %d owners, %d goroutines", owners, reserveWorkers),
 		}
 		if err := l.report.Add(line); err != nil {

@@ -36,7 +36,7 @@ func simulator(ctx context.Context, l *lab) error {
 	}
 	history := fmt.Appendf(nil, `{"query":%q,"variables":{"o":%q,"n":%q}}`, historyQuery, repo.Owner, repo.Name)
 	span := time.Duration(l.size(3000, 300)) * time.Millisecond
-	raw, err := hammer(ctx, get(nothing.URL, "/"), span)
+	raw, err := hammer(ctx, get(nothing.URL, "/"), newTransport(), span)
 	if err != nil {
 		return err
 	}
@@ -44,17 +44,24 @@ func simulator(ctx context.Context, l *lab) error {
 		name    string
 		request recorded
 	}{
-		{"profile", get(server.URL, "/users/"+login)},
-		{"5 commits", get(server.URL, path+"/commits?per_page=5")},
-		{"100 commits", get(server.URL, path+"/commits?per_page=100")},
-		{"100 issues", get(server.URL, path+"/issues?state=all&per_page=100&sort=created&direction=asc")},
-		{"100 commits by GraphQL", recorded{method: http.MethodPost, url: server.URL + "/graphql", header: header, body: history}},
+		{"simulator_profile", get(server.URL, "/users/"+login)},
+		{"simulator_commits_5", get(server.URL, path+"/commits?per_page=5")},
+		{"simulator_commits_100", get(server.URL, path+"/commits?per_page=100")},
+		{"simulator_issues_100", get(server.URL, path+"/issues?state=all&per_page=100&sort=created&direction=asc")},
+		{"simulator_graphql_100", recorded{method: http.MethodPost, url: server.URL + "/graphql", header: header, body: history}},
 	} {
-		rate, err := hammer(ctx, c.request, span)
+		rate, err := hammer(ctx, c.request, newTransport(), span)
 		if err != nil {
 			return err
 		}
-		line := report.Line{Name: "simulator", Value: rate, Unit: "requests/s", Detail: c.name + ", client in the same process"}
+		alone, err := hammer(ctx, c.request, handled{world}, span)
+		if err != nil {
+			return err
+		}
+		line := report.Line{
+			Name: c.name, Value: rate, Unit: "requests/s",
+			Detail: fmt.Sprintf("over HTTP, client in the same process; the handler alone %.0f/s", alone),
+		}
 		if err := l.report.Add(line.Against("a handler that does nothing", raw).Aim(">= 5,000/s", rate >= 5000)); err != nil {
 			return err
 		}
@@ -64,11 +71,30 @@ func simulator(ctx context.Context, l *lab) error {
 
 const historyQuery = `query($o:String!,$n:String!){repository(owner:$o,name:$n){defaultBranchRef{target{...on Commit{history(first:100){pageInfo{hasNextPage endCursor} nodes{oid committedDate additions deletions author{name user{login}}}}}}}}}`
 
+// handled is a transport without a network: it calls the handler and discards
+// the answer.
+type handled struct{ http.Handler }
+
+// RoundTrip implements http.RoundTripper.
+func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := &discarded{header: http.Header{}, status: http.StatusOK}
+	r.RequestURI, r.RemoteAddr = r.URL.RequestURI(), "127.0.0.1:1"
+	h.ServeHTTP(w, r)
+	return &http.Response{StatusCode: w.status, Status: http.StatusText(w.status), Body: http.NoBody}, nil
+}
+
+type discarded struct {
+	header http.Header
+	status int
+}
+
+func (d *discarded) Header() http.Header         { return d.header }
+func (d *discarded) WriteHeader(status int)      { d.status = status }
+func (d *discarded) Write(b []byte) (int, error) { return len(b), nil }
+
 // hammer makes one request again and again for a while and returns how many
 // per second.
-func hammer(ctx context.Context, request recorded, span time.Duration) (float64, error) {
-	transport := newTransport()
-	defer transport.CloseIdleConnections()
+func hammer(ctx context.Context, request recorded, transport http.RoundTripper, span time.Duration) (float64, error) {
 	var made atomic.Int64
 	began := time.Now()
 	group, ctx := errgroup.WithContext(ctx)

@@ -13,6 +13,9 @@ import (
 	"sluice/internal/wiring"
 )
 
+// checkLogin refuses what cannot be a login at GitHub.
+func checkLogin(login string) error { return new(github.Source).CheckLogin(login) }
+
 // open assembles the embedded service and its API.
 func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	src, err := github.New(github.Options{BaseURL: o.GitHubURL})

@@ -22,7 +22,7 @@ func (a *App) accounts(o *options) *cobra.Command {
 }
 
 func (a *App) accountList(o *options) *cobra.Command {
-	return &cobra.Command{Use: "list", Short: "List accounts", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "list", Short: "List accounts", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), o, func(s *session) error {
 				accounts, err := s.Accounts(c.Context())

@@ -66,8 +66,13 @@ type App struct {
 	// Check examines a data folder without changing it.
 	Check func(ctx context.Context, o ServiceOptions) []Finding
 	// Holder says who has a data folder, "" if nobody.
-	Holder  func(dir string) string
-	Version string
+	Holder func(dir string) string
+	// CheckLogin refuses what cannot be a login of the upstream.
+	CheckLogin func(login string) error
+	Version    string
+
+	// screen is Err, shared by messages and the progress board.
+	screen *screen
 }
 
 // Finding is one line of doctor.
@@ -94,10 +99,11 @@ func usage(format string, args ...any) error {
 
 // Run executes a command line and returns the exit code.
 func (a *App) Run(ctx context.Context, args []string) int {
+	a.screen = &screen{out: a.Err}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(a.Out)
-	root.SetErr(a.Err)
+	root.SetErr(a.screen)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
@@ -111,12 +117,8 @@ func (a *App) Run(ctx context.Context, args []string) int {
 		code = exitUsage
 	case domain.CodeOf(err) == domain.CodeUnauthorized:
 		code = exitUnauthorized
-	case strings.HasPrefix(err.Error(), "unknown command"):
-		code = exitUsage
 	}
-	if text := err.Error(); text != "" {
-		fmt.Fprintln(a.Err, "sluice: "+text)
-	}
+	fmt.Fprintln(a.screen, "sluice: "+err.Error())
 	return code
 }
 
@@ -141,12 +143,7 @@ func (a *App) root() *cobra.Command {
 		Short:         "A complete, fresh, local copy of data behind an API that rations its calls",
 		Version:       a.Version,
 		SilenceErrors: true, SilenceUsage: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage("unknown command %q; `sluice --help` lists them", args[0])
-			}
-			return nil
-		},
+		Args: knownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	f := root.PersistentFlags()
@@ -156,7 +153,7 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&o.apiToken, "api-token", "", "token of the API, as @FILE; or set SLUICE_API_TOKEN")
 	f.StringVar(&o.githubURL, "github-url", "https://api.github.com", "GitHub's API; https://HOST/api/v3 for Enterprise Server")
 	f.StringVar(&o.output, "output", "text", "text or json")
-	f.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error")
+	f.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error; error while progress is shown, unless given")
 	f.IntVar(&o.workers, "workers", 16, "upstream calls under way at once")
 	f.IntVar(&o.floor, "floor", 100, "calls of each quota window that its owner keeps for himself")
 	f.IntVar(&o.points, "points-per-minute", 0, "secondary limit per endpoint and minute; 0 is GitHub's own")
@@ -217,7 +214,7 @@ func (a *App) logger(o *options) (*slog.Logger, error) {
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
 		return nil, usage("--log-level is debug, info, warn or error, not %q", o.logLevel)
 	}
-	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level})), nil
+	return slog.New(slog.NewTextHandler(a.screen, &slog.HandlerOptions{Level: level})), nil
 }
 
 func (a *App) service(o *options, holder string) (ServiceOptions, error) {
@@ -230,14 +227,46 @@ func (a *App) service(o *options, holder string) (ServiceOptions, error) {
 
 func (a *App) style(w io.Writer) style {
 	_, off := a.Env("NO_COLOR")
-	return style{on: !off && terminalWidth(w) > 0}
+	return style{on: !off && terminalSize(w).width > 0}
+}
+
+// quietly keeps warnings out of the progress that a command shows, unless they
+// were asked for: progress tells the same in better words.
+func (o *options) quietly(c *cobra.Command) {
+	if !c.Flags().Changed("log-level") {
+		o.logLevel = "error"
+	}
+}
+
+// knownCommand refuses what is no command, naming the nearest.
+func knownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	return usage("unknown command %q%s; `%s --help` lists them all", args[0], config.Suggest(args[0], names), c.CommandPath())
+}
+
+// noArguments refuses arguments where there is no use for any.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("`%s` takes no arguments, but got %q; see `%[1]s --help`", c.CommandPath(), args[0])
+	}
+	return nil
 }
 
 // flagError names the flag that was meant.
 func flagError(c *cobra.Command, err error) error {
 	text := err.Error()
 	if typed, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
-		return usage("unknown flag --%s%s", typed, config.Suggest(typed, flagNames(c)))
+		names := flagNames(c)
+		for i, name := range names {
+			names[i] = "--" + name
+		}
+		return usage("unknown flag --%s%s", typed, config.Suggest("--"+typed, names))
 	}
 	return usage("%s; see `%s --help`", text, c.CommandPath())
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -14,11 +13,10 @@ import (
 // board shows the progress of runs: on a terminal as lines that are redrawn in
 // place, elsewhere as a plain line whenever something worth reading happened.
 type board struct {
-	out   io.Writer
-	style style
-	now   func() time.Time
-	// width is the terminal's; 0 means plain lines.
-	width int
+	narrator
+	screen *screen
+	// size is the terminal's; without a width lines are plain.
+	size size
 
 	runs  map[int64]engine.Progress
 	order []int64
@@ -28,18 +26,22 @@ type board struct {
 
 // saying is what was last said about a run in plain lines.
 type saying struct {
-	text string
-	at   time.Time
+	status  domain.RunStatus
+	reasons string
+	at      time.Time
 }
 
 // sayAgain is how often a plain line repeats what has only grown.
 const sayAgain = 5 * time.Second
 
-// maxRows bounds the redrawn block, so that it fits a terminal's height.
+// maxRows bounds the redrawn block; more accounts than that are not read.
 const maxRows = 20
 
-func newBoard(out io.Writer, st style, width int, now func() time.Time) *board {
-	return &board{out: out, style: st, now: now, width: width, runs: map[int64]engine.Progress{}, said: map[int64]saying{}}
+func newBoard(s *screen, st style, size size, now func() time.Time) *board {
+	return &board{
+		narrator: narrator{style: st, now: now}, screen: s, size: size,
+		runs: map[int64]engine.Progress{}, said: map[int64]saying{},
+	}
 }
 
 // update takes a run's newest progress.
@@ -52,8 +54,8 @@ func (b *board) update(p engine.Progress) {
 
 // draw shows what there is to show.
 func (b *board) draw() {
-	if b.width > 0 {
-		b.redraw()
+	if b.size.width > 0 {
+		b.screen.draw(b.redraw)
 		return
 	}
 	for _, id := range b.order {
@@ -61,17 +63,23 @@ func (b *board) draw() {
 	}
 }
 
+// say writes a line when a run's state changed, when it waits for something
+// new, and now and then while it only grows.
 func (b *board) say(p engine.Progress) {
-	last := b.said[p.ID]
-	key := fmt.Sprint(p.Status, waitText(p))
-	if last.text == key && (b.now().Sub(last.at) < sayAgain || !p.Status.Active()) {
+	last, now := b.said[p.ID], b.now()
+	why := reasons(p)
+	news := last.status != p.Status || (why != "" && why != last.reasons)
+	if !news && (!p.Status.Active() || now.Sub(last.at) < sayAgain) {
 		return
 	}
-	b.said[p.ID] = saying{key, b.now()}
-	fmt.Fprintf(b.out, "%s run %d %s: %s\n", p.Login, p.ID, p.Status, b.describe(p))
+	b.said[p.ID] = saying{p.Status, why, now}
+	fmt.Fprintf(b.screen, "%s run %d %s: %s\n", p.Login, p.ID, p.Status, b.describe(p))
 }
 
-func (b *board) redraw() {
+func (b *board) redraw(stands bool) string {
+	if !stands {
+		b.drawn = 0
+	}
 	var s strings.Builder
 	if b.drawn > 0 {
 		fmt.Fprintf(&s, "\x1b[%dA", b.drawn)
@@ -84,7 +92,7 @@ func (b *board) redraw() {
 		s.WriteString("\x1b[2K\n")
 	}
 	b.drawn = max(b.drawn, len(rows))
-	_, _ = io.WriteString(b.out, s.String()) // a terminal that is gone needs no progress
+	return s.String()
 }
 
 // rows are the active runs first, then the ended ones, as far as they fit, and
@@ -94,11 +102,16 @@ func (b *board) rows() []string {
 	slices.SortStableFunc(ids, func(x, y int64) int {
 		return rank(b.runs[x]) - rank(b.runs[y])
 	})
+	room := maxRows
+	if b.size.height > 0 {
+		// One line for the sum, one for the cursor.
+		room = min(room, max(b.size.height-2, 1))
+	}
 	var rows []string
-	for _, id := range ids[:min(len(ids), maxRows)] {
+	for _, id := range ids[:min(len(ids), room)] {
 		rows = append(rows, b.row(b.runs[id]))
 	}
-	return append(rows, b.style.dim(b.total()))
+	return append(rows, b.style.dim(clip(b.total(), b.size.width)))
 }
 
 func rank(p engine.Progress) int {
@@ -108,10 +121,14 @@ func rank(p engine.Progress) int {
 	return 1
 }
 
+// row begins with what matters most: a narrow terminal cuts off its end.
 func (b *board) row(p engine.Progress) string {
 	const barWidth = 20
-	line := fmt.Sprintf("%-20.20s %s %s", p.Login, b.bar(p, barWidth), b.describe(p))
-	return clip(line, b.width)
+	line := fmt.Sprintf("%-20.20s %s %15s", p.Login, b.bar(p, barWidth), b.pages(p))
+	if fortune := b.fortune(p); fortune != "" {
+		line += "  " + fortune + ";"
+	}
+	return clip(line+" "+b.effort(p), b.size.width)
 }
 
 func (b *board) bar(p engine.Progress, width int) string {
@@ -123,63 +140,12 @@ func (b *board) bar(p engine.Progress, width int) string {
 	switch {
 	case p.Status == domain.RunCompleted && p.Failed == 0:
 		return b.style.green(bar)
-	case p.Status == domain.RunFailed || p.Failed > 0:
+	case p.Status == domain.RunFailed || p.Status == domain.RunCanceled || p.Failed > 0:
 		return b.style.red(bar)
 	case len(p.Waits) > 0:
 		return b.style.yellow(bar)
 	}
 	return bar
-}
-
-// describe is one run in words: done/known pages, calls used, quota left, what
-// it waits for, and when it will end.
-func (b *board) describe(p engine.Progress) string {
-	parts := []string{fmt.Sprintf("%s/%s pages, %s calls, %s documents",
-		count(p.Done()), count(p.Known), count(p.Calls), count(p.Documents))}
-	for _, w := range p.Quota {
-		if p.Status.Active() {
-			parts = append(parts, fmt.Sprintf("%s %s left", w.Bucket, count(int64(max(w.Available, 0)))))
-		}
-	}
-	if p.Failed > 0 {
-		parts = append(parts, b.style.red(fmt.Sprintf("%d jobs failed", p.Failed)))
-	}
-	switch {
-	case p.Status == domain.RunCompleted:
-		parts = append(parts, b.style.green("complete in "+p.FinishedAt.Sub(p.CreatedAt).Round(100*time.Millisecond).String()))
-	case !p.Status.Active():
-		parts = append(parts, b.style.red(p.Status.String()+": "+p.Reason))
-	case len(p.Waits) > 0:
-		parts = append(parts, b.style.yellow(waitText(p)))
-	case !p.ETA.IsZero():
-		parts = append(parts, "ends in "+p.ETA.Sub(b.now()).Round(time.Second).String())
-	}
-	return strings.Join(parts, ", ")
-}
-
-// waitText says what a run waits for and until when.
-func waitText(p engine.Progress) string {
-	texts := make([]string, 0, len(p.Waits))
-	for _, w := range p.Waits {
-		text := reasonText(w)
-		if !w.Until.IsZero() {
-			text += " until " + w.Until.Local().Format("15:04:05")
-		}
-		texts = append(texts, text)
-	}
-	return strings.Join(texts, "; ")
-}
-
-func reasonText(w engine.LaneWait) string {
-	switch w.Reason {
-	case "primary", "floor":
-		return "waits for quota of owner " + w.Lane
-	case "points", "concurrency":
-		return "waits for the secondary limit of owner " + w.Lane
-	case "retry_after":
-		return "the upstream asked owner " + w.Lane + " to wait"
-	}
-	return w.Reason
 }
 
 func (b *board) total() string {
@@ -194,28 +160,23 @@ func (b *board) total() string {
 	return fmt.Sprintf("%d of %d accounts done, %s calls, %s documents", done, len(b.runs), count(calls), count(documents))
 }
 
-// count writes a number with thousands separators.
-func count(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
 // clip cuts a line to the terminal's width; escape sequences take no room.
 func clip(line string, width int) string {
-	seen, escape := 0, false
+	seen, escape, painted := 0, false, false
 	for i, r := range line {
 		switch {
 		case r == '\x1b':
-			escape = true
+			escape, painted = true, true
 		case escape:
 			escape = r != 'm'
 		default:
-			if seen++; seen > width {
+			if seen++; seen <= width {
+				continue
+			}
+			if painted {
 				return line[:i] + "\x1b[0m"
 			}
+			return line[:i]
 		}
 	}
 	return line

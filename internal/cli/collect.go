@@ -3,7 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,23 +30,47 @@ func (a *App) collect(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.collectAll(c.Context(), o, logins, tokens)
+			requests, err := a.signups(logins, tokens)
+			if err != nil {
+				return err
+			}
+			o.quietly(c)
+			err = a.collectAll(c.Context(), o, requests)
+			if err != nil && c.Context().Err() != nil {
+				return errInterrupted
+			}
+			return err
 		},
 	}
 	c.Flags().StringVar(&tokenFile, "token-file", "", "file with one token, or with lines `login token`")
 	return c
 }
 
-func (a *App) collectAll(ctx context.Context, o *options, logins []string, tokens tokens) (err error) {
-	// Tokens are looked up first: nothing is begun that cannot be finished.
-	requests := make([]engine.Signup, len(logins))
-	for i, login := range logins {
+// errInterrupted is the end of a collection that was told to stop.
+var errInterrupted = errors.New("interrupted; the same command goes on where it was")
+
+// signups checks every login and finds its token before anything is begun.
+// Logins that were given twice are collected once.
+func (a *App) signups(logins []string, tokens tokens) ([]engine.Signup, error) {
+	requests := make([]engine.Signup, 0, len(logins))
+	seen := map[string]bool{}
+	for _, login := range logins {
+		if err := a.CheckLogin(login); err != nil {
+			return nil, err
+		}
 		token, err := tokens.of(login)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		requests[i] = engine.Signup{Source: "github", Login: login, Token: token}
+		if name := strings.ToLower(login); !seen[name] {
+			seen[name] = true
+			requests = append(requests, engine.Signup{Source: "github", Login: login, Token: token})
+		}
 	}
+	return requests, nil
+}
+
+func (a *App) collectAll(ctx context.Context, o *options, requests []engine.Signup) (err error) {
 	s, err := a.connect(ctx, o, "sluice collect", true)
 	if err != nil {
 		return err
@@ -60,7 +84,7 @@ func (a *App) collectAll(ctx context.Context, o *options, logins []string, token
 		}
 		order[i] = answer.Run.ID
 	}
-	last, err := a.follow(ctx, s, o, order)
+	last, err := a.follow(ctx, s, order)
 	if err != nil {
 		return err
 	}
@@ -72,8 +96,8 @@ func (a *App) collectAll(ctx context.Context, o *options, logins []string, token
 		if err := printJSON(a.Out, sum); err != nil {
 			return err
 		}
-	} else {
-		a.printResults(sum)
+	} else if err := a.printResults(sum); err != nil {
+		return err
 	}
 	return sum.exit()
 }
@@ -90,14 +114,4 @@ func (a *App) addStatistics(ctx context.Context, s *session, sum *summary) error
 		sum.Results[i].Statistics = statistics
 	}
 	return nil
-}
-
-func (a *App) printResults(sum summary) {
-	for _, r := range sum.Results {
-		fmt.Fprintf(a.Out, "%s: %s, %s documents with %s calls", r.Login, r.Status, count(r.Documents), count(r.Calls))
-		if r.Reason != "" {
-			fmt.Fprintf(a.Out, " (%s)", r.Reason)
-		}
-		fmt.Fprintln(a.Out)
-	}
 }

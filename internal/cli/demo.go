@@ -31,7 +31,7 @@ func (a *App) demo(o *options) *cobra.Command {
 		Long: "Start a simulated GitHub with tight quotas, collect its accounts within them and\n" +
 			"check the result against the simulator's truth. Kill it at any time: the same\n" +
 			"command goes on where it was.",
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := flags.check(); err != nil {
 				return err
@@ -42,6 +42,7 @@ func (a *App) demo(o *options) *cobra.Command {
 			if !c.Flags().Changed("floor") {
 				o.floor = 0
 			}
+			o.quietly(c)
 			d := &demonstration{App: a, options: o, flags: flags, addr: addr, exit: exit}
 			return d.run(c.Context())
 		},
@@ -90,23 +91,38 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	done := make(chan error, 1)
-	serveCtx, stopServing := context.WithCancel(ctx)
+	return d.serveAndCollect(ctx, so)
+}
+
+// serveAndCollect serves the API while everything is collected, and after that
+// until ctx ends, unless the demo is to end by itself or has failed.
+func (d *demonstration) serveAndCollect(ctx context.Context, so ServiceOptions) error {
+	serving, stopServing := context.WithCancel(ctx)
 	defer stopServing()
-	err = d.serveWith(serveCtx, so, func(url string) {
+	var collected chan error
+	err := d.serveWith(serving, so, func(url string) {
+		collected = make(chan error, 1)
 		go func() {
-			done <- d.collect(serveCtx, url)
-			if d.exit {
+			err := d.collect(serving, url)
+			collected <- err
+			if d.exit || err != nil {
 				stopServing()
 			}
 		}()
 	})
-	select {
-	case collected := <-done:
-		return errors.Join(err, collected)
-	default:
+	if collected == nil {
 		return err
 	}
+	outcome := <-collected
+	if outcome == nil || ctx.Err() == nil {
+		return errors.Join(err, outcome)
+	}
+	if d.exit {
+		return errors.Join(err, errInterrupted)
+	}
+	// Whoever does not ask the demo to end by itself ends it with a signal.
+	fmt.Fprintf(d.screen, "%v\n", errInterrupted)
+	return err
 }
 
 // serveWith is App.serve with the service kept for verification.
@@ -129,7 +145,7 @@ func (d *demonstration) rememberWorld() error {
 		if err := os.MkdirAll(d.dataDir, 0o700); err != nil {
 			return err
 		}
-		return os.WriteFile(path, fmt.Appendf(nil, "{\"seed\":%d}\n", d.flags.seed), 0o600)
+		return writeWhole(path, fmt.Appendf(nil, "{\"seed\":%d}\n", d.flags.seed))
 	}
 	var world struct{ Seed uint64 }
 	if err == nil {
@@ -142,6 +158,16 @@ func (d *demonstration) rememberWorld() error {
 		return usage("%s holds the world of --seed %d; give another --data-dir, or delete it, for --seed %d", d.dataDir, world.Seed, d.flags.seed)
 	}
 	return nil
+}
+
+// writeWhole writes a file that is there completely or not at all, whenever
+// the process is killed.
+func writeWhole(path string, text []byte) error {
+	part := path + ".part"
+	if err := os.WriteFile(part, text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(part, path)
 }
 
 // verdict is the summary of a demo.
@@ -158,7 +184,7 @@ func (d *demonstration) collect(ctx context.Context, url string) error {
 		return err
 	}
 	s := &session{Client: c}
-	fmt.Fprintf(d.Err, "simulated GitHub at %s: %d accounts, %d calls each per %s; API at %s/api/v1\n",
+	fmt.Fprintf(d.screen, "simulated GitHub at %s: %d accounts, %d calls each per %s; API at %s/api/v1\n",
 		d.githubURL, d.flags.accounts, d.flags.limit, d.flags.window, url)
 	var order []int64
 	for _, login := range d.sim.Logins() {
@@ -168,7 +194,7 @@ func (d *demonstration) collect(ctx context.Context, url string) error {
 		}
 		order = append(order, run.ID)
 	}
-	last, err := d.follow(ctx, s, d.options, order)
+	last, err := d.follow(ctx, s, order)
 	if err != nil {
 		return err
 	}
@@ -202,18 +228,28 @@ func (d *demonstration) conclude(ctx context.Context, order []int64, last map[in
 	} else {
 		d.printVerdict(v)
 	}
-	if !v.TruthMatch || v.Violations > 0 {
+	// A world that changes all the time is ahead of any copy.
+	if (!v.TruthMatch && d.flags.mutate == 0) || v.Violations > 0 {
 		return fmt.Errorf("the collection differs from the truth in %d places and broke %d limits", len(v.Differences), v.Violations)
 	}
 	return v.exit()
 }
 
 func (d *demonstration) printVerdict(v verdict) {
-	fmt.Fprintf(d.Out, "\n%d accounts, %s documents with %s calls; runs %v\n", v.Accounts, count(v.Documents), count(v.Calls), v.Runs)
-	fmt.Fprintf(d.Out, "equal to the simulator's truth: %t; calls beyond quota or other violations: %d\n", v.TruthMatch, v.Violations)
-	for _, difference := range v.Differences {
-		fmt.Fprintln(d.Out, "  "+difference)
+	fmt.Fprintf(d.Out, "%s: %s; %s documents with %s calls\n", plural(v.Accounts, "account"), v.runsText(), count(v.Documents), count(v.Calls))
+	st := d.style(d.Out)
+	switch {
+	case v.TruthMatch:
+		fmt.Fprintln(d.Out, st.green("the copy equals the simulator's truth"))
+	case d.flags.mutate > 0:
+		fmt.Fprintf(d.Out, "the world changed while it was collected; the copy lacks the newest of it (%s); the next run brings it\n", plural(len(v.Differences), "difference"))
+	default:
+		fmt.Fprintln(d.Out, st.red("the copy differs from the simulator's truth:"))
+		for _, difference := range v.Differences {
+			fmt.Fprintln(d.Out, "  "+difference)
+		}
 	}
+	fmt.Fprintf(d.Out, "calls beyond quota and other violations that the simulator counted: %d\n", v.Violations)
 	if !d.exit {
 		fmt.Fprintln(d.Out, "the API stays up; Ctrl-C ends, and the same command begins an incremental run")
 	}

@@ -9,7 +9,7 @@ import (
 
 func (a *App) doctor(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Check the configuration and everything the service needs", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Check the configuration and everything the service needs", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			so, err := a.service(o, "sluice doctor")
 			if err != nil {
@@ -55,5 +55,5 @@ func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return count(int64(n)) + " " + noun + "s"
 }

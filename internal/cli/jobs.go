@@ -18,7 +18,7 @@ func (a *App) jobs(o *options) *cobra.Command {
 func (a *App) jobList(o *options) *cobra.Command {
 	var q state.JobQuery
 	var status string
-	c := &cobra.Command{Use: "list", Short: "List jobs", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "list", Short: "List jobs", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			for _, name := range strings.FieldsFunc(status, func(r rune) bool { return r == ',' }) {
 				var st domain.JobStatus

@@ -13,13 +13,7 @@ import (
 // group is a command that only holds others.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
-		Use: use, Short: short,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage("unknown command %q; see `%s --help`", args[0], c.CommandPath())
-			}
-			return nil
-		},
+		Use: use, Short: short, Args: knownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(commands...)
@@ -32,7 +26,7 @@ func (a *App) runs(o *options) *cobra.Command {
 
 func (a *App) runList(o *options) *cobra.Command {
 	var q client.RunFilter
-	c := &cobra.Command{Use: "list", Short: "List runs, newest first", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "list", Short: "List runs, newest first", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), o, func(s *session) error {
 				list, err := s.Runs(c.Context(), q)
@@ -77,16 +71,28 @@ func (a *App) runShow(o *options) *cobra.Command {
 }
 
 func (a *App) printRun(r wire.RunDetail) {
-	b := newBoard(a.Out, a.style(a.Out), 0, a.Now)
+	n := narrator{style: a.style(a.Out), now: a.Now}
 	fmt.Fprintf(a.Out, "run %d of %s: %s (%s, %s priority)\n", r.ID, r.Login, r.Status, r.Trigger, r.Priority)
-	fmt.Fprintf(a.Out, "  %s\n", b.describe(r.Progress))
-	fmt.Fprintf(a.Out, "  started %s, anchor %s, ended %s\n", when(r.CreatedAt), when(r.Anchor), when(r.FinishedAt))
-	sum := r.LedgerSummary
-	fmt.Fprintf(a.Out, "  %d of %d pages, %d gaps, %d failed, %s items in %d resources\n",
-		sum.PagesStored, sum.PagesKnown, sum.Gaps, sum.PagesFailed, count(int64(sum.Items)), sum.Resources)
+	fmt.Fprintf(a.Out, "  %s\n", n.describe(r.Progress))
+	fmt.Fprintf(a.Out, "  started %s, ended %s; collects up to %s\n", when(r.CreatedAt), when(r.FinishedAt), when(r.Anchor))
+	fmt.Fprintf(a.Out, "  %s\n", ledgerText(r.LedgerSummary))
 	for _, l := range r.Ledger {
 		fmt.Fprintf(a.Out, "    %-24s %-24s %d of %d pages, %d items\n", l.Type, l.Resource, l.Stored, l.Known, l.Items)
 	}
+}
+
+// ledgerText says whether everything that is known of is stored.
+func ledgerText(sum wire.LedgerSummary) string {
+	text := fmt.Sprintf("stored %s of %s with %s items of %s; ", count(int64(sum.PagesStored)), plural(sum.PagesKnown, "page"),
+		count(int64(sum.Items)), plural(sum.Resources, "resource"))
+	if sum.Gaps == 0 {
+		return text + "nothing is missing"
+	}
+	text += plural(sum.Gaps, "resource") + " not complete yet"
+	if sum.PagesFailed > 0 {
+		text += ", " + plural(sum.PagesFailed, "page") + " failed or canceled"
+	}
+	return text
 }
 
 func (a *App) runCancel(o *options) *cobra.Command {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
+	"os"
 	"regexp"
 	"sync"
 
 	"sluice/internal/client"
+	"sluice/internal/domain"
 )
 
 // session is a command's connection to a service.
@@ -36,6 +39,10 @@ func (a *App) connect(ctx context.Context, o *options, holder string, start bool
 	}
 	if m := holderURL.FindStringSubmatch(a.Holder(o.dataDir)); m != nil {
 		return a.remote(m[1], o.apiToken)
+	}
+	if _, err := os.Stat(o.dataDir); !start && errors.Is(err, fs.ErrNotExist) {
+		return nil, domain.Errorf(domain.CodeNotFound,
+			"there is no data folder %s: collect something first, or name the folder with --data-dir or a service with --server", o.dataDir)
 	}
 	so, err := a.service(o, holder)
 	if err != nil {

@@ -55,15 +55,11 @@ func (s *simFlags) options() sim.Options {
 }
 
 func (a *App) sim(*options) *cobra.Command {
-	parent := &cobra.Command{
-		Use: "sim", Short: "Run a simulated upstream alone", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
 	var flags simFlags
 	var addr string
 	c := &cobra.Command{
 		Use: "github", Short: "Run a simulated GitHub: REST, GraphQL, limits, faults, truth and audit",
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := flags.check(); err != nil {
 				return err
@@ -73,8 +69,7 @@ func (a *App) sim(*options) *cobra.Command {
 	}
 	flags.register(c, 10, 5000, time.Hour)
 	c.Flags().StringVar(&addr, "addr", "127.0.0.1:8091", "address to listen on")
-	parent.AddCommand(c)
-	return parent
+	return group("sim", "Run a simulated upstream alone", c)
 }
 
 func (a *App) serveSim(ctx context.Context, addr string, server *sim.Server) error {

@@ -24,15 +24,18 @@ func (s style) yellow(text string) string { return s.paint("33", text) }
 func (s style) dim(text string) string    { return s.paint("2", text) }
 func (s style) bold(text string) string   { return s.paint("1", text) }
 
-// terminalWidth is the width of the terminal behind w, 0 if there is none.
-func terminalWidth(w io.Writer) int {
+// size is a terminal's, in characters; zero where there is none.
+type size struct{ width, height int }
+
+// terminalSize is the size of the terminal behind w.
+func terminalSize(w io.Writer) size {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return 0
+		return size{}
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || width < 40 {
-		return 80
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil || width < 1 {
+		return size{width: 80, height: 24}
 	}
-	return width
+	return size{width, height}
 }

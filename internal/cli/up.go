@@ -16,14 +16,14 @@ func (a *App) up(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Run the service: the engine and its HTTP API",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			so, err := a.service(o, "sluice up")
 			if err != nil {
 				return err
 			}
 			return a.serve(c.Context(), so, addr, func(url string) {
-				fmt.Fprintf(a.Err, "sluice serves %s/api/v1 (data in %s); Ctrl-C stops\n", url, o.dataDir)
+				fmt.Fprintf(a.screen, "sluice serves %s/api/v1 (data in %s); Ctrl-C stops\n", url, o.dataDir)
 			})
 		},
 	}

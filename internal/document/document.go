@@ -81,12 +81,28 @@ type Query struct {
 	WithRaw bool
 }
 
+// Absence names things that the upstream no longer has. They are kept and
+// flagged as deleted; a newer copy takes the flag away again.
+type Absence struct {
+	Account, Repository int64
+	// Kind restricts it to issues or pull requests; empty means the repository
+	// with everything in it.
+	Kind Kind
+	// Of the numbers above After and up to UpTo, only Present are there.
+	After, UpTo int64
+	Present     []int64
+	// CreatedBefore spares what came into being since.
+	CreatedBefore time.Time
+}
+
 // Writer stores documents. It is what a separate document store offers the
 // engine; beside the state, documents travel inside the job's outcome.
 type Writer interface {
 	// Upsert stores documents, each unless a newer version is there. It is
 	// idempotent and all or nothing.
 	Upsert(ctx context.Context, docs []Document) error
+	// MarkDeleted flags what is absent.
+	MarkDeleted(ctx context.Context, absences []Absence) error
 }
 
 // Reader reads documents.

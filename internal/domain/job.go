@@ -82,9 +82,16 @@ type JobSpec struct {
 	Class   Class
 	// Params is what the source needs to make the call, opaque to the engine.
 	Params []byte
-	// Announced marks a page that an earlier page already counted as known.
-	Announced bool
+	// Expected is how many calls this job and its successors will take, as far
+	// as that is known; 0 means 1. What all unfinished jobs expect is what is
+	// left of a run.
+	Expected int
+	// Priority, if set, replaces the run's.
+	Priority Priority
 }
+
+// Calls is Expected, at least 1.
+func (s JobSpec) Calls() int { return max(s.Expected, 1) }
 
 // Job is exactly one upstream call.
 type Job struct {
@@ -92,7 +99,6 @@ type Job struct {
 	RunID     int64
 	AccountID int64
 	ParentID  int64
-	Priority  Priority
 	JobSpec
 	Status JobStatus
 	// Attempt is the fencing token: it grows with every claim, and a write

@@ -106,9 +106,8 @@ type Run struct {
 	RunCounts
 }
 
-// RunCounts says how far a run is. Known counts every job that exists or is
-// certain to come (pages announced by the upstream), so Done()/Known is honest
-// progress.
+// RunCounts says how far a run is. Known counts the jobs that have ended and
+// what the others expect to take, so Done()/Known is honest progress.
 type RunCounts struct {
 	Known     int64 `json:"known_jobs"`
 	Pending   int64 `json:"pending_jobs"`

@@ -22,6 +22,8 @@ type accountCache struct {
 
 	mu sync.RWMutex
 	by map[int64]account
+	// forgotten counts forgets: what was read before one is not kept after it.
+	forgotten int
 }
 
 func newAccountCache(store state.Accounts, vault Vault) *accountCache {
@@ -31,6 +33,7 @@ func newAccountCache(store state.Accounts, vault Vault) *accountCache {
 func (c *accountCache) get(ctx context.Context, id int64) (account, error) {
 	c.mu.RLock()
 	a, ok := c.by[id]
+	before := c.forgotten
 	c.mu.RUnlock()
 	if ok {
 		return a, nil
@@ -49,7 +52,9 @@ func (c *accountCache) get(ctx context.Context, id int64) (account, error) {
 	}
 	a = account{stored, token}
 	c.mu.Lock()
-	c.by[id] = a
+	if c.forgotten == before {
+		c.by[id] = a
+	}
 	c.mu.Unlock()
 	return a, nil
 }
@@ -57,6 +62,7 @@ func (c *accountCache) get(ctx context.Context, id int64) (account, error) {
 func (c *accountCache) forget(id int64) {
 	c.mu.Lock()
 	delete(c.by, id)
+	c.forgotten++
 	c.mu.Unlock()
 }
 

@@ -17,10 +17,9 @@ func (e *Engine) commit(ctx context.Context, t task, o state.Outcome) {
 	if err != nil {
 		if domain.CodeOf(err) == domain.CodeStale {
 			e.cfg.Log.Info("result dropped", "run", t.job.RunID, "job", t.job.ID, "reason", err)
-			e.acknowledge(ctx, t.lease)
+			e.layDown(ctx, t.lease)
 		} else if ctx.Err() == nil {
-			e.cfg.Log.Error("commit", "run", t.job.RunID, "job", t.job.ID, "error", err)
-			e.release(ctx, []dispatch.Lease{t.lease}, e.cfg.Now().Add(time.Second))
+			e.postpone(ctx, t, "commit", err)
 		}
 		return
 	}
@@ -31,17 +30,23 @@ func (e *Engine) commit(ctx context.Context, t task, o state.Outcome) {
 			e.cfg.Log.Warn("remove", "run", t.job.RunID, "error", err)
 		}
 	}
-	if o.PauseAccount != "" {
+	if o.PauseAccount != "" || o.Owner != "" {
 		e.accounts.forget(t.job.AccountID)
 	}
 	// The unacknowledged lease is the outbox: children first.
-	if !e.push(ctx, effect.Created) {
+	if err := e.push(ctx, effect.Created); err != nil {
+		if ctx.Err() == nil {
+			e.cfg.Log.Error("dispatch", "run", t.job.RunID, "jobs", len(effect.Created), "error", err)
+		}
 		return
 	}
-	if o.To == domain.JobReady {
+	switch o.To {
+	case domain.JobReady:
 		e.release(ctx, []dispatch.Lease{t.lease}, o.NotBefore)
-	} else {
+	case domain.JobSucceeded:
 		e.acknowledge(ctx, t.lease)
+	default:
+		e.layDown(ctx, t.lease)
 	}
 	if effect.Closed != nil {
 		e.closed(*effect.Closed)
@@ -50,23 +55,38 @@ func (e *Engine) commit(ctx context.Context, t task, o state.Outcome) {
 }
 
 // finish writes the outcome, again and again while the store is unavailable.
-func (e *Engine) finish(ctx context.Context, job domain.Job, o state.Outcome) (state.Effect, error) {
-	for delay := 50 * time.Millisecond; ; delay = min(2*delay, 5*time.Second) {
-		effect, err := e.finishOnce(ctx, o)
+func (e *Engine) finish(ctx context.Context, job domain.Job, o state.Outcome) (effect state.Effect, err error) {
+	err = e.insist(ctx, job.RunID, func() error {
+		effect, err = e.finishOnce(ctx, o)
+		return err
+	})
+	return effect, err
+}
+
+// insist repeats a write while the store is unavailable, and lets people see
+// that it waits.
+func (e *Engine) insist(ctx context.Context, run int64, write func() error) error {
+	for delay := firstDelay; ; delay = min(2*delay, maxDelay) {
+		err := write()
 		if err == nil {
 			e.waits.clear(waitStore)
-			return effect, nil
+			return nil
 		}
 		if domain.CodeOf(err) != domain.CodeUnavailable || ctx.Err() != nil {
-			return effect, err
+			return err
 		}
-		e.cfg.Log.Warn("the store does not take a result; trying again", "run", job.RunID, "job", job.ID, "error", err)
-		e.waits.set(waitStore, Wait{Reason: err.Error(), Until: e.cfg.Now().Add(delay)})
-		e.watchers.notify()
-		if !e.pause(ctx, delay) {
-			return effect, err
+		e.cfg.Log.Warn("the store does not take a result; trying again", "run", run, "error", err)
+		e.storeWaits(err, delay)
+		if !pause(ctx, delay) {
+			return err
 		}
 	}
+}
+
+// storeWaits shows that work waits for the store.
+func (e *Engine) storeWaits(err error, delay time.Duration) {
+	e.waits.set(waitStore, Wait{Reason: err.Error(), Until: e.cfg.Now().Add(delay)})
+	e.watchers.notify()
 }
 
 func (e *Engine) finishOnce(ctx context.Context, o state.Outcome) (state.Effect, error) {
@@ -76,46 +96,14 @@ func (e *Engine) finishOnce(ctx context.Context, o state.Outcome) (state.Effect,
 		}
 		o.Documents = nil
 	}
+	if e.Documents != nil && len(o.Absences) > 0 {
+		if err := e.Documents.MarkDeleted(ctx, o.Absences); err != nil {
+			return state.Effect{}, err
+		}
+		o.Absences = nil
+	}
 	return e.State.Finish(ctx, o)
 }
-
-// push dispatches jobs; it reports false when dispatch did not take them, and
-// the parent must stay unacknowledged.
-func (e *Engine) push(ctx context.Context, refs []domain.JobRef) bool {
-	if len(refs) == 0 {
-		return true
-	}
-	entries := make([]dispatch.Entry, 0, len(refs))
-	for _, ref := range refs {
-		entry, err := e.entry(ctx, ref)
-		if err != nil {
-			e.cfg.Log.Error("dispatch", "run", ref.RunID, "job", ref.ID, "error", err)
-			return false
-		}
-		entries = append(entries, entry)
-	}
-	if err := e.Dispatch.Push(ctx, entries...); err != nil {
-		if ctx.Err() == nil {
-			e.cfg.Log.Error("dispatch", "jobs", len(refs), "error", err)
-		}
-		return false
-	}
-	return true
-}
-
-// entry names the lane of a job: its account's quota owner and its bucket.
-func (e *Engine) entry(ctx context.Context, ref domain.JobRef) (dispatch.Entry, error) {
-	a, err := e.accounts.get(ctx, ref.AccountID)
-	if err != nil {
-		return dispatch.Entry{}, err
-	}
-	return dispatch.Entry{
-		Job: ref.ID, Lane: Lane(a.Owner, ref.Bucket), Priority: ref.Priority, Class: ref.Class, NotBefore: ref.NotBefore,
-	}, nil
-}
-
-// Lane names where the jobs of one quota owner and bucket wait.
-func Lane(owner, bucket string) string { return owner + "/" + bucket }
 
 // report logs what a person would want to know and counts the rest.
 func (e *Engine) report(t task, o state.Outcome) {

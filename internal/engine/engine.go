@@ -8,6 +8,7 @@
 //	worker        reserve → claim → call → commit → acknowledge, one job at a time
 //	renewer       keeps the leases of jobs under way alive
 //	finisher      computes statistics of runs whose last job has ended
+//	errands       repeat what a failing part did not take
 //	recovery      at start, puts right what a dead process left behind
 package engine
 
@@ -61,7 +62,10 @@ type Config struct {
 	BackoffMax  time.Duration // longest retry delay; default 5 min
 	Lease       time.Duration // default dispatch.DefaultLease
 	StopTimeout time.Duration // how long Stop lets calls finish; default 30 s
-	Now         func() time.Time
+	// StatisticsRetry is how soon failed statistics are tried again; it doubles
+	// with every failure. Default 1 min.
+	StatisticsRetry time.Duration
+	Now             func() time.Time
 	// Random yields jitter in [0,1); default math/rand.
 	Random func() float64
 	Log    *slog.Logger
@@ -75,6 +79,7 @@ func (c Config) withDefaults() Config {
 	set(&c.BackoffMax, 5*time.Minute)
 	set(&c.Lease, dispatch.DefaultLease)
 	set(&c.StopTimeout, 30*time.Second)
+	set(&c.StatisticsRetry, time.Minute)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -107,17 +112,23 @@ type Engine struct {
 	watchers *watchers
 	renewer  *renewer
 	finisher *finisher
+	errands  *errands
 	counters *Counters
 
 	tasks chan task
 	slots chan struct{}
 
 	lifecycle sync.Mutex
-	started   bool
-	// feed ends when no new job is to be begun; hard ends when calls under
-	// way are to be given up.
+	session   *session // nil while the engine does not run
+}
+
+// session is what one Start began.
+type session struct {
+	// stopFeed keeps new jobs from being begun; stopHard gives up the calls
+	// under way.
 	stopFeed, stopHard context.CancelFunc
 	background         sync.WaitGroup
+	done               chan struct{} // closed when nothing of it runs any more
 }
 
 // New checks the parts and returns an engine that is not running yet.
@@ -137,6 +148,7 @@ func New(p Ports, cfg Config) (*Engine, error) {
 	e.counters = &Counters{}
 	e.renewer = newRenewer(p.Dispatch, e.cfg)
 	e.finisher = newFinisher(e)
+	e.errands = newErrands(e.cfg.Log)
 	return e, nil
 }
 
@@ -145,60 +157,73 @@ func New(p Ports, cfg Config) (*Engine, error) {
 func (e *Engine) Start(ctx context.Context) error {
 	e.lifecycle.Lock()
 	defer e.lifecycle.Unlock()
-	if e.started {
+	if e.session != nil {
 		return nil
+	}
+	if err := e.recover(ctx); err != nil {
+		return err
 	}
 	base := context.WithoutCancel(ctx)
 	feed, stopFeed := context.WithCancel(base)
 	hard, stopHard := context.WithCancel(base)
-	e.stopFeed, e.stopHard = stopFeed, stopHard
-	if err := e.recover(ctx); err != nil {
-		stopFeed()
-		stopHard()
-		return err
-	}
+	s := &session{stopFeed: stopFeed, stopHard: stopHard, done: make(chan struct{})}
+	e.begin(s, feed, hard)
+	e.session = s
+	return nil
+}
+
+// begin sets all roles to work.
+func (e *Engine) begin(s *session, feed, hard context.Context) {
 	// Each worker may have one job in hand and one ahead.
 	e.tasks = make(chan task, 2*e.cfg.Workers)
 	e.slots = make(chan struct{}, 2*e.cfg.Workers)
 	e.giveSlots(2 * e.cfg.Workers)
 	// Leases are renewed until the last worker is done.
 	renew, stopRenew := context.WithCancel(hard)
-	e.background.Go(func() { e.renewer.loop(renew) })
+	s.background.Go(func() { e.renewer.loop(renew) })
 	var workers sync.WaitGroup
 	for range e.cfg.Workers {
 		workers.Go(func() { e.work(feed, hard) })
 	}
-	e.background.Go(func() { workers.Wait(); stopRenew() })
-	e.background.Go(func() { e.feed(feed) })
-	e.background.Go(func() { e.finisher.loop(feed, hard) })
-	e.started = true
-	return nil
+	s.background.Go(func() { workers.Wait(); stopRenew() })
+	s.background.Go(func() { e.feed(feed) })
+	s.background.Go(func() { e.errands.loop(feed) })
+	s.background.Go(func() { e.finisher.loop(feed, hard) })
+	go func() { s.background.Wait(); close(s.done) }()
 }
 
 // Stop begins no new job, lets those under way finish within the stop timeout,
 // or until ctx ends, and then gives up the rest; their jobs are recovered by
-// the next start. It may be called twice.
+// the next start. It may be called twice, also while the first is waiting: a
+// second one whose ctx has ended stops at once.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.lifecycle.Lock()
-	defer e.lifecycle.Unlock()
-	if !e.started {
+	s := e.session
+	e.lifecycle.Unlock()
+	if s == nil {
 		return nil
 	}
-	e.started = false
-	e.stopFeed()
-	done := make(chan struct{})
-	go func() { e.background.Wait(); close(done) }()
-	patience := time.NewTimer(e.cfg.StopTimeout)
-	defer patience.Stop()
-	var err error
-	select {
-	case <-done:
-	case <-patience.C:
-		err = errors.New("some calls did not finish in time and were given up; they are repeated at the next start")
-	case <-ctx.Done():
-		err = errors.New("stopped at once; calls under way are repeated at the next start")
+	s.stopFeed()
+	err := s.wait(ctx, e.cfg.StopTimeout)
+	s.stopHard()
+	<-s.done
+	e.lifecycle.Lock()
+	defer e.lifecycle.Unlock()
+	if e.session == s {
+		e.session = nil
 	}
-	e.stopHard()
-	<-done
 	return err
+}
+
+func (s *session) wait(ctx context.Context, patience time.Duration) error {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-s.done:
+		return nil
+	case <-timer.C:
+		return errors.New("some calls did not finish in time and were given up; they are repeated at the next start")
+	case <-ctx.Done():
+		return errors.New("stopped at once; calls under way are repeated at the next start")
+	}
 }

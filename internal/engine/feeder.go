@@ -26,7 +26,7 @@ func (e *Engine) feed(ctx context.Context) {
 		leases, err := e.Dispatch.Lease(ctx, n)
 		if err != nil && ctx.Err() == nil {
 			e.cfg.Log.Error("lease", "error", err)
-			e.pause(ctx, time.Second)
+			pause(ctx, e.cfg.BackoffBase)
 		}
 		tasks := e.load(ctx, leases)
 		e.giveSlots(n - len(tasks))
@@ -74,8 +74,9 @@ func (e *Engine) load(ctx context.Context, leases []dispatch.Lease) []task {
 	if err != nil {
 		if ctx.Err() == nil {
 			e.cfg.Log.Error("load jobs", "error", err)
+			e.storeWaits(err, e.cfg.BackoffBase)
 		}
-		e.release(ctx, leases, e.cfg.Now().Add(time.Second))
+		e.release(ctx, leases, e.cfg.Now().Add(e.cfg.BackoffBase))
 		return nil
 	}
 	rows := make(map[int64]domain.Job, len(jobs))
@@ -101,24 +102,5 @@ func (e *Engine) release(ctx context.Context, leases []dispatch.Lease, at time.T
 			// The lease runs out by itself; the job is only later.
 			e.cfg.Log.Warn("release", "job", l.Job, "error", err)
 		}
-	}
-}
-
-func (e *Engine) acknowledge(ctx context.Context, l dispatch.Lease) {
-	if err := e.Dispatch.Ack(ctx, l); err != nil && ctx.Err() == nil {
-		// Redelivery finds the job done and acknowledges again.
-		e.cfg.Log.Warn("acknowledge", "job", l.Job, "error", err)
-	}
-}
-
-// pause waits on behalf of a background loop; it reports false when ctx ended.
-func (e *Engine) pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -17,6 +17,9 @@ type finisher struct {
 
 	mu    sync.Mutex
 	queue []closing
+	// known holds the runs from when they are added until they have ended: a
+	// run may be reported again when the store's first answer was lost.
+	known map[int64]bool
 }
 
 type closing struct {
@@ -28,16 +31,40 @@ type closing struct {
 // they span about two hours.
 const statisticsTries = 8
 
-func newFinisher(e *Engine) *finisher { return &finisher{engine: e, wake: make(chan struct{}, 1)} }
+func newFinisher(e *Engine) *finisher {
+	return &finisher{engine: e, wake: make(chan struct{}, 1), known: map[int64]bool{}}
+}
 
-func (f *finisher) add(c closing) {
+// add takes on a run, unless it has it already.
+func (f *finisher) add(run domain.Run) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known[run.ID] {
+		return
+	}
+	f.known[run.ID] = true
+	f.enqueue(closing{run: run})
+}
+
+// again takes up a run whose statistics failed.
+func (f *finisher) again(c closing) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.enqueue(c)
+}
+
+func (f *finisher) enqueue(c closing) {
 	f.queue = append(f.queue, c)
-	f.mu.Unlock()
 	select {
 	case f.wake <- struct{}{}:
 	default:
 	}
+}
+
+func (f *finisher) forget(run int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.known, run)
 }
 
 func (f *finisher) next() (closing, bool) {
@@ -53,52 +80,66 @@ func (f *finisher) next() (closing, bool) {
 
 // loop ends with feed; what it is computing then goes on until hard ends.
 func (f *finisher) loop(feed, hard context.Context) {
-	for {
+	for feed.Err() == nil {
 		c, ok := f.next()
-		if !ok {
-			select {
-			case <-f.wake:
-				continue
-			case <-feed.Done():
-				return
-			}
+		if ok {
+			f.runOnce(hard, c)
+			continue
 		}
-		f.runOnce(hard, c)
+		select {
+		case <-f.wake:
+		case <-feed.Done():
+		}
 	}
 }
 
-// runOnce completes one run or arranges another try.
+// runOnce completes one run or arranges another try. A store that does not
+// take the statistics is no failure of theirs: it is waited for.
 func (f *finisher) runOnce(ctx context.Context, c closing) {
 	e := f.engine
 	data, err := e.Statistics.Compute(ctx, c.run)
 	if err == nil {
-		var run domain.Run
-		if run, err = e.State.CompleteRun(ctx, c.run.ID, data); err == nil {
-			e.ended(run)
-			return
-		}
+		err = f.end(ctx, c.run.ID, func() (domain.Run, error) { return e.State.CompleteRun(ctx, c.run.ID, data) })
 	}
 	switch {
-	case ctx.Err() != nil:
-	case domain.CodeOf(err) == domain.CodeIllegalMove:
-		// It was canceled in the meantime.
+	case err == nil || ctx.Err() != nil || domain.CodeOf(err) == domain.CodeIllegalMove:
+		// Complete; or left to the next start; or canceled in the meantime.
+		f.forget(c.run.ID)
 	case c.tries+1 >= statisticsTries:
 		e.cfg.Log.Error("statistics given up", "run", c.run.ID, "error", err)
-		if run, err := e.State.FailRun(ctx, c.run.ID, "statistics could not be computed: "+err.Error()); err == nil {
-			e.ended(run)
+		reason := "statistics could not be computed: " + err.Error()
+		err = f.end(ctx, c.run.ID, func() (domain.Run, error) { return e.State.FailRun(ctx, c.run.ID, reason) })
+		if err != nil && ctx.Err() == nil {
+			e.cfg.Log.Error("fail run", "run", c.run.ID, "error", err)
 		}
+		f.forget(c.run.ID)
 	default:
-		delay := time.Minute << c.tries
+		delay := e.cfg.StatisticsRetry << c.tries
 		e.cfg.Log.Warn("statistics failed; trying again", "run", c.run.ID, "in", delay, "error", err)
 		c.tries++
-		time.AfterFunc(delay, func() { f.add(c) })
+		time.AfterFunc(delay, func() { f.again(c) })
 	}
+}
+
+// end moves a run to its last state.
+func (f *finisher) end(ctx context.Context, id int64, move func() (domain.Run, error)) error {
+	var run domain.Run
+	err := f.engine.insist(ctx, id, func() (err error) {
+		run, err = move()
+		return err
+	})
+	if err == nil {
+		// Whoever is told may retry a job at once, and the run closes again.
+		f.forget(id)
+		f.engine.ended(run)
+	}
+	return err
 }
 
 // closed is called once for a run whose last job has ended.
 func (e *Engine) closed(run domain.Run) {
 	if run.Status == domain.RunFinalizing {
-		e.finisher.add(closing{run: run})
+		e.finisher.add(run)
 		return
 	}
 	e.ended(run)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"strings"
+	"time"
 
 	"sluice/internal/domain"
 	"sluice/internal/source"
@@ -43,11 +44,9 @@ func (e *Engine) PutAccount(ctx context.Context, s Signup) (domain.Account, erro
 	}
 	e.accounts.forget(a.ID)
 	// Jobs that were paused for the old credential go on with the new one.
-	refs, err := e.State.SetAccountState(ctx, a.ID, domain.AccountActive, "")
-	if err != nil {
+	if err := e.ResumeAccount(ctx, a.ID); err != nil {
 		return domain.Account{}, err
 	}
-	e.push(ctx, refs)
 	return a, nil
 }
 
@@ -77,15 +76,63 @@ func (e *Engine) StartRun(ctx context.Context, account int64, by domain.Trigger,
 	if _, err := e.source(a.Source); err != nil {
 		return domain.Run{}, err
 	}
-	run, err := e.State.CreateRun(ctx, state.RunSpec{AccountID: account, Trigger: by, Priority: p, Anchor: e.cfg.Now()})
+	run, err := e.createRun(ctx, state.RunSpec{AccountID: account, Trigger: by, Priority: p, Anchor: e.cfg.Now()})
 	if err != nil {
+		if run.Status == domain.RunCreated || run.Status == domain.RunPlanning {
+			// Whoever created it may not have come to planning it.
+			e.planSoon(ctx, run)
+		}
 		return run, err
 	}
 	e.counters.RunsStarted.Add(1)
-	if err := e.plan(ctx, run); err != nil {
+	if err := e.planSoon(ctx, run); err != nil {
 		return run, err
 	}
-	return e.State.Run(ctx, run.ID)
+	planned, err := e.State.Run(ctx, run.ID)
+	if err != nil {
+		// It was started all the same.
+		return run, nil
+	}
+	return planned, nil
+}
+
+// createTries bounds how often a run is tried to be created: somebody waits
+// for the answer.
+const createTries = 4
+
+// createRun creates a run. When the store's answer is lost, the run that
+// collects up to the same instant is the one that was created.
+func (e *Engine) createRun(ctx context.Context, spec state.RunSpec) (domain.Run, error) {
+	// Stores keep microseconds.
+	spec.Anchor = spec.Anchor.Truncate(time.Microsecond)
+	run, err := e.State.CreateRun(ctx, spec)
+	for try, delay := 1, firstDelay; try < createTries && domain.CodeOf(err) == domain.CodeUnavailable; try, delay = try+1, 2*delay {
+		if !pause(ctx, delay) {
+			return run, err
+		}
+		run, err = e.State.CreateRun(ctx, spec)
+		if domain.CodeOf(err) == domain.CodeConflict && run.Anchor.Equal(spec.Anchor) {
+			return run, nil
+		}
+	}
+	return run, err
+}
+
+// planSoon plans a run, now or as soon as the store allows. It returns an
+// error only if the run cannot be planned at all.
+func (e *Engine) planSoon(ctx context.Context, run domain.Run) error {
+	err := e.plan(ctx, run)
+	if domain.CodeOf(err) != domain.CodeUnavailable {
+		return err
+	}
+	e.cfg.Log.Error("plan", "run", run.ID, "error", err)
+	e.errands.add("plan", func(ctx context.Context) error {
+		if err := e.plan(ctx, run); domain.CodeOf(err) == domain.CodeUnavailable {
+			return err
+		}
+		return nil
+	})
+	return nil
 }
 
 // plan creates a run's first jobs. It can be repeated after an interruption.
@@ -96,9 +143,11 @@ func (e *Engine) plan(ctx context.Context, run domain.Run) error {
 	}
 	specs, err := src.Plan(run)
 	if err != nil {
-		if _, failErr := e.State.FailRun(ctx, run.ID, err.Error()); failErr != nil {
+		ended, failErr := e.State.FailRun(ctx, run.ID, err.Error())
+		if failErr != nil {
 			return failErr
 		}
+		e.ended(ended)
 		return err
 	}
 	refs, err := e.State.PlanRun(ctx, run.ID, specs)
@@ -106,7 +155,7 @@ func (e *Engine) plan(ctx context.Context, run domain.Run) error {
 		return err
 	}
 	e.cfg.Log.Info("run started", "run", run.ID, "account", run.Login, "trigger", run.Trigger, "jobs", len(refs))
-	e.push(ctx, refs)
+	e.deliver(ctx, refs)
 	e.watchers.notify()
 	return nil
 }
@@ -137,12 +186,15 @@ func (e *Engine) PauseAccount(ctx context.Context, id int64, reason string) erro
 
 // ResumeAccount lets a paused account's jobs go on.
 func (e *Engine) ResumeAccount(ctx context.Context, id int64) error {
-	refs, err := e.State.SetAccountState(ctx, id, domain.AccountActive, "")
-	if err != nil {
+	if _, err := e.State.SetAccountState(ctx, id, domain.AccountActive, ""); err != nil {
 		return err
 	}
 	e.accounts.forget(id)
-	e.push(ctx, refs)
+	// All that wait, not only those that waited no more until now: an earlier
+	// call may have been made whose answer was lost.
+	if err := e.deliverWaiting(ctx, id); err != nil {
+		e.errands.add("dispatch", func(ctx context.Context) error { return e.deliverWaiting(ctx, id) })
+	}
 	e.watchers.notify()
 	return nil
 }
@@ -151,10 +203,14 @@ func (e *Engine) ResumeAccount(ctx context.Context, id int64) error {
 func (e *Engine) RetryJob(ctx context.Context, id int64) (domain.Job, error) {
 	ref, err := e.State.RetryJob(ctx, id)
 	if err != nil {
+		if domain.CodeOf(err) == domain.CodeUnavailable {
+			// It may have been done; then the job waits for a worker.
+			e.errands.add("dispatch", func(ctx context.Context) error { return e.deliverIfWaiting(ctx, id) })
+		}
 		return domain.Job{}, err
 	}
 	e.runs.forget(ref.RunID)
-	e.push(ctx, []domain.JobRef{ref})
+	e.deliver(ctx, []domain.JobRef{ref})
 	e.watchers.notify()
 	return e.State.Job(ctx, id)
 }

@@ -11,20 +11,63 @@ import (
 )
 
 // settle returns the permit and turns a result into the outcome to commit.
-func (e *Engine) settle(ctx context.Context, lane string, job domain.Job, p quota.Permit, r source.Result) state.Outcome {
+func (e *Engine) settle(ctx context.Context, b *begun, r source.Result) state.Outcome {
+	r.Quota.RetryAfter = max(r.Quota.RetryAfter, e.stayAway(r))
 	// The count must be right even when the engine is being stopped.
+	window := e.giveBack(context.WithoutCancel(ctx), b.permit, r.Quota, r.Free)
+	if r.Verdict == source.PauseAccount && e.renewed(ctx, b) {
+		r.Verdict = source.Wait
+	}
+	o := e.judge(b.lease.Lane, b.job, r)
+	o.Window, o.Owner = window, e.ownerOf(ctx, b, r)
+	if o.To == domain.JobReady && !o.CountFailure && o.NotBefore.After(o.At) {
+		w := Wait{Reason: string(quota.ReasonRetryAfter), Until: o.NotBefore}
+		if r.Failure != nil {
+			w.Reason = r.Failure.Message
+		}
+		e.closeLane(ctx, b.lease.Lane, w)
+	}
+	return o
+}
+
+// ownerOf is the owner that the answer names, "" if it is the one that the call
+// was counted with. What the answer said about the ration is about that owner.
+func (e *Engine) ownerOf(ctx context.Context, b *begun, r source.Result) string {
+	if r.Owner == "" {
+		return ""
+	}
+	owner := e.Vault.Name(b.call.Run.Source + ":" + r.Owner)
+	if owner == b.permit.Owner {
+		return ""
+	}
+	ask := b.permit.Ask
+	ask.Owner = owner
+	e.giveBack(context.WithoutCancel(ctx), quota.Permit{Ask: ask, GrantedAt: b.permit.GrantedAt}, r.Quota, r.Free)
+	return owner
+}
+
+// giveBack ends a permit; one that the keeper does not take now is owed to it.
+func (e *Engine) giveBack(ctx context.Context, p quota.Permit, r quota.Response, free bool) *domain.QuotaWindow {
 	give := e.Quota.Settle
-	if r.Free {
+	if free {
 		give = e.Quota.Refund
 	}
-	r.Quota.RetryAfter = max(r.Quota.RetryAfter, e.stayAway(r))
-	window, err := give(context.WithoutCancel(ctx), p, r.Quota)
+	window, err := give(ctx, p, r)
 	if err != nil {
-		e.cfg.Log.Warn("settle", "owner", p.Owner, "job", job.ID, "error", err)
+		e.cfg.Log.Warn("settle", "owner", p.Owner, "error", err)
+		e.errands.add("settle", func(ctx context.Context) error {
+			_, err := give(ctx, p, r)
+			return err
+		})
 	}
-	o := e.judge(lane, job, r)
-	o.Window = window
-	return o
+	return window
+}
+
+// renewed tells whether the account has got another credential since the call
+// was begun: the upstream's verdict is about the old one then.
+func (e *Engine) renewed(ctx context.Context, b *begun) bool {
+	a, err := e.accounts.get(ctx, b.job.AccountID)
+	return err == nil && a.token != b.call.Token
 }
 
 // stayAway is how long the whole owner is to be left alone after a limit.
@@ -44,6 +87,7 @@ func (e *Engine) judge(lane string, job domain.Job, r source.Result) state.Outco
 		e.outages.over(lane)
 		o.To, o.Items, o.Pages = domain.JobSucceeded, r.Items, r.Pages
 		o.Documents, o.Next, o.Cursors, o.Stored, o.DropResource = r.Documents, r.Next, r.Cursors, r.Stored, r.Drop
+		o.Absences = r.Absences
 	case source.Wait:
 		o.To, o.NotBefore = domain.JobReady, now.Add(r.RetryAfter)
 	case source.Retry:

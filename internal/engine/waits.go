@@ -39,14 +39,15 @@ func (b *waitBoard) clear(what string) {
 	b.mu.Unlock()
 }
 
-// all returns the waits that are not over, and forgets the others.
+// all returns the waits that are not over, and forgets the others. The store's
+// is over only when it takes a result again.
 func (b *waitBoard) all() map[string]Wait {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
 	out := make(map[string]Wait, len(b.by))
 	for what, w := range b.by {
-		if w.Until.Before(now) {
+		if what != waitStore && w.Until.Before(now) {
 			delete(b.by, what)
 			continue
 		}

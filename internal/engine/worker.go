@@ -30,7 +30,7 @@ func (e *Engine) work(feed, hard context.Context) {
 			if !ok {
 				return
 			}
-			if next = e.begin(feed, hard, t); next == nil {
+			if next = e.take(feed, hard, t); next == nil {
 				continue
 			}
 		}
@@ -41,7 +41,7 @@ func (e *Engine) work(feed, hard context.Context) {
 		}
 		e.counters.Calls.Add(1)
 		result := next.source.Call(hard, next.call)
-		outcome := e.settle(hard, next.lease.Lane, next.job, next.permit, result)
+		outcome := e.settle(hard, next, result)
 		ahead := e.beginAhead(feed, hard)
 		e.commit(hard, next.task, outcome)
 		e.leave(next.task)
@@ -61,7 +61,7 @@ func (e *Engine) beginAhead(feed, hard context.Context) <-chan *begun {
 	select {
 	case t, ok := <-e.tasks:
 		if ok {
-			go func() { ahead <- e.begin(feed, hard, t) }()
+			go func() { ahead <- e.take(feed, hard, t) }()
 			return ahead
 		}
 	default:
@@ -70,9 +70,9 @@ func (e *Engine) beginAhead(feed, hard context.Context) <-chan *begun {
 	return ahead
 }
 
-// begin takes one job through reserve and claim. It returns nil when that did
+// take brings one job through reserve and claim. It returns nil when that did
 // not work out; the job is then left as it was and the task is done with.
-func (e *Engine) begin(feed, hard context.Context, t task) *begun {
+func (e *Engine) take(feed, hard context.Context, t task) *begun {
 	var b *begun
 	switch {
 	case feed.Err() != nil:
@@ -91,7 +91,7 @@ func (e *Engine) begin(feed, hard context.Context, t task) *begun {
 func (e *Engine) reserveAndClaim(ctx context.Context, t task) *begun {
 	account, run, src, err := e.context(ctx, t.job)
 	if err != nil {
-		e.postpone(ctx, t, "prepare", err)
+		e.postponeForStore(ctx, t, "prepare", err)
 		return nil
 	}
 	ask, err := src.Ask(t.job.JobSpec, account.Owner)
@@ -175,17 +175,27 @@ func (e *Engine) redelivered(ctx context.Context, t task) {
 		e.postpone(ctx, t, "children", err)
 		return
 	}
-	if e.push(ctx, children) {
-		e.acknowledge(ctx, t.lease)
+	if err := e.push(ctx, children); err != nil {
+		e.postpone(ctx, t, "dispatch", err)
+		return
 	}
+	e.layDown(ctx, t.lease)
 }
 
 func (e *Engine) claimFailed(ctx context.Context, t task, err error) {
 	if domain.CodeOf(err) == domain.CodeStale {
-		e.acknowledge(ctx, t.lease)
+		e.layDown(ctx, t.lease)
 		return
 	}
-	e.postpone(ctx, t, "claim", err)
+	e.postponeForStore(ctx, t, "claim", err)
+}
+
+// postponeForStore also lets people see it.
+func (e *Engine) postponeForStore(ctx context.Context, t task, what string, err error) {
+	if ctx.Err() == nil && domain.CodeOf(err) == domain.CodeUnavailable {
+		e.storeWaits(err, e.cfg.BackoffBase)
+	}
+	e.postpone(ctx, t, what, err)
 }
 
 // postpone gives a job back for a moment because one of our own parts failed.
@@ -194,23 +204,25 @@ func (e *Engine) postpone(ctx context.Context, t task, what string, err error) {
 	if ctx.Err() == nil {
 		e.cfg.Log.Error(what, "run", t.job.RunID, "job", t.job.ID, "error", err)
 	}
-	e.release(ctx, []dispatch.Lease{t.lease}, e.cfg.Now().Add(time.Second))
+	e.release(ctx, []dispatch.Lease{t.lease}, e.cfg.Now().Add(e.cfg.BackoffBase))
 }
 
 // park closes the lane of an owner whose ration does not allow the call. The
 // job goes back to the front of it; nothing is written.
 func (e *Engine) park(ctx context.Context, l dispatch.Lease, d quota.Decision) {
-	e.waits.set(l.Lane, Wait{Reason: string(d.Reason), Until: d.RetryAt})
-	e.watchers.notify()
-	if err := e.Dispatch.Park(ctx, l.Lane, d.RetryAt); err != nil && ctx.Err() == nil {
-		e.cfg.Log.Warn("park", "owner", l.Lane, "error", err)
-	}
+	e.closeLane(ctx, l.Lane, Wait{Reason: string(d.Reason), Until: d.RetryAt})
 	e.release(ctx, []dispatch.Lease{l}, time.Time{})
 }
 
-func (e *Engine) refund(ctx context.Context, p quota.Permit) {
-	if _, err := e.Quota.Refund(ctx, p, quota.Response{}); err != nil && ctx.Err() == nil {
-		// An unreturned permit only wastes one call.
-		e.cfg.Log.Warn("refund", "owner", p.Owner, "error", err)
+// closeLane lets everything that waits in a lane wait together, and shows why.
+func (e *Engine) closeLane(ctx context.Context, lane string, w Wait) {
+	e.waits.set(lane, w)
+	e.watchers.notify()
+	if err := e.Dispatch.Park(ctx, lane, w.Until); err != nil && ctx.Err() == nil {
+		e.cfg.Log.Warn("park", "owner", lane, "error", err)
 	}
+}
+
+func (e *Engine) refund(ctx context.Context, p quota.Permit) {
+	e.giveBack(ctx, p, quota.Response{}, true)
 }

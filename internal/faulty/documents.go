@@ -19,6 +19,11 @@ func NewDocuments(inner document.Store, plan *Plan) *Documents {
 	return &Documents{inner: inner, plan: plan}
 }
 
+// MarkDeleted implements document.Writer.
+func (d *Documents) MarkDeleted(ctx context.Context, absences []document.Absence) error {
+	return do(ctx, d.plan, "MarkDeleted", func() error { return d.inner.MarkDeleted(ctx, absences) })
+}
+
 // Upsert implements document.Writer.
 func (d *Documents) Upsert(ctx context.Context, docs []document.Document) error {
 	return do(ctx, d.plan, "Upsert", func() error { return d.inner.Upsert(ctx, docs) })

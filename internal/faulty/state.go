@@ -92,6 +92,11 @@ func (s *State) Ledger(ctx context.Context, run int64) ([]state.LedgerLine, erro
 	return get(ctx, s.plan, "Ledger", func() ([]state.LedgerLine, error) { return s.inner.Ledger(ctx, run) })
 }
 
+// Outlook implements state.Runs.
+func (s *State) Outlook(ctx context.Context, run int64) ([]state.Outlook, error) {
+	return get(ctx, s.plan, "Outlook", func() ([]state.Outlook, error) { return s.inner.Outlook(ctx, run) })
+}
+
 // Check implements state.Store.
 func (s *State) Check(ctx context.Context) error {
 	return do(ctx, s.plan, "Check", func() error { return s.inner.Check(ctx) })

@@ -88,6 +88,11 @@ type Result struct {
 	// Items is how many documents the page held; Pages how many pages the
 	// upstream announced for the resource, 0 if it did not.
 	Items, Pages int
+	// Owner, if known, names whose ration the call drew on: the same for all
+	// credentials that share one.
+	Owner string
+	// Absences are things that the upstream no longer has.
+	Absences []document.Absence
 	// Drop names a resource whose waiting jobs are pointless by now.
 	Drop string
 }

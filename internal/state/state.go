@@ -61,6 +61,8 @@ type Runs interface {
 	// CompleteRun stores the statistics of a FINALIZING run and completes it,
 	// both or neither. For a run that is already complete it does nothing.
 	CompleteRun(ctx context.Context, run int64, statistics []byte) (domain.Run, error)
+	// Outlook says what is left of a run, bucket by bucket.
+	Outlook(ctx context.Context, run int64) ([]Outlook, error)
 	// Ledger lists the pages of each resource of a run.
 	Ledger(ctx context.Context, run int64) ([]LedgerLine, error)
 }
@@ -80,6 +82,16 @@ type RunQuery struct {
 	// BeforeID pages backwards; Limit zero means 100.
 	BeforeID int64
 	Limit    int
+}
+
+// Outlook is what one bucket has given to a run and will have to give.
+type Outlook struct {
+	Bucket string `json:"bucket"`
+	// Done counts ended jobs; Left the calls that the others expect to take.
+	Done int64 `json:"done"`
+	Left int64 `json:"left"`
+	// Discovering counts unfinished jobs that may still find more to do.
+	Discovering int64 `json:"discovering"`
 }
 
 // LedgerLine accounts for the pages of one resource: it is complete when
@@ -166,6 +178,10 @@ type Outcome struct {
 	// DropResource cancels the run's waiting jobs for this resource: the
 	// upstream no longer has it.
 	DropResource string
+	// Owner, if set, is whose ration the account's calls turned out to draw on.
+	Owner string
+	// Absences are things that the upstream no longer has.
+	Absences []document.Absence
 	// PauseAccount pauses the account and all its waiting jobs, with a reason.
 	PauseAccount string
 	// FailRun ends the run: its root could not be collected.

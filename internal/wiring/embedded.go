@@ -34,9 +34,11 @@ type Options struct {
 	Sources []source.Source
 	Quota   quota.Config
 	Engine  engine.Config
-	// WrapState and MaxPages let tests break the store.
-	WrapState func(state.Store) state.Store
-	MaxPages  int
+	// WrapState, WrapDispatch, WrapQuota and MaxPages let tests break parts.
+	WrapState    func(state.Store) state.Store
+	WrapDispatch func(dispatch.Dispatcher) dispatch.Dispatcher
+	WrapQuota    func(quota.Keeper) quota.Keeper
+	MaxPages     int
 	// Statistics replaces the real statistics, for benchmarks of the engine.
 	Statistics engine.Statistics
 }
@@ -92,6 +94,12 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 	}
 	s.Dispatch = dispatchmemory.New(dispatchmemory.Options{Lease: o.Engine.Lease, LaneLimit: o.Quota.Concurrency, Now: o.Engine.Now})
 	s.Quota = quotamemory.New(o.Quota, quotamemory.Options{Now: o.Engine.Now, Restore: windows})
+	if o.WrapDispatch != nil {
+		s.Dispatch = o.WrapDispatch(s.Dispatch)
+	}
+	if o.WrapQuota != nil {
+		s.Quota = o.WrapQuota(s.Quota)
+	}
 	s.Statistics = stats.New(documents, store, o.Engine.Now)
 	var statistics engine.Statistics = s.Statistics
 	if o.Statistics != nil {

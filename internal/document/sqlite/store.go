@@ -69,6 +69,26 @@ func (s *Store) Pack(docs []document.Document) (func(*sqlite.Conn) error, error)
 	return p.write, nil
 }
 
+// MarkDeleted implements document.Writer.
+func (s *Store) MarkDeleted(ctx context.Context, absences []document.Absence) error {
+	return s.db.Write(ctx, func(c *sqlite.Conn) error { return s.Flag(c, absences) })
+}
+
+// Flag is MarkDeleted inside a transaction of the embedded database.
+func (s *Store) Flag(c *sqlite.Conn, absences []document.Absence) error {
+	for _, a := range absences {
+		query, args := "UPDATE document SET flags = flags | ? WHERE account_id = ? AND repository = ?", []any{int64(flagDeleted), a.Account, a.Repository}
+		if a.Kind != "" {
+			query += " AND kind = ? AND number > ? AND number <= ? AND created_at < ? AND number NOT IN (SELECT value FROM json_each(?))"
+			args = append(args, string(a.Kind), a.After, a.UpTo, a.CreatedBefore, sqlitedb.IDList(a.Present))
+		}
+		if err := sqlitedb.Exec(c, query, nil, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Get implements document.Reader.
 func (s *Store) Get(ctx context.Context, key document.Key) (document.Document, bool, error) {
 	var doc document.Document

@@ -46,10 +46,10 @@ func (c *call) refusePrimary(left balance) {
 	c.server.audit.beyondQuota()
 	if c.route.endpoint == endpointGraphQL {
 		c.status = http.StatusOK
-		c.out.b = fmt.Appendf(c.out.b[:0], `{"errors":[{"type":"RATE_LIMITED","code":"graphql_rate_limit","message":"API rate limit exceeded for user ID %d."}]}`, c.owner.id)
+		c.out.b = fmt.Appendf(c.out.b[:0], `{"errors":[{"type":"RATE_LIMITED","code":"graphql_rate_limit","message":"API rate limit exceeded for %s"}]}`, c.owner.name())
 		return
 	}
-	whom := fmt.Sprintf("user ID %d.", c.owner.id)
+	whom := c.owner.name()
 	if c.owner.anonymous {
 		whom = strings.TrimPrefix(c.owner.label, "ip:") + ". (But here's the good news: Authenticated requests get a higher rate limit. Check out the documentation for more details.)"
 	}
@@ -117,7 +117,7 @@ func (c *call) standardHeaders(h http.Header) {
 	h["X-Github-Request-Id"] = []string{requestID(c.server.options.Seed, c.number)}
 	h["X-Github-Media-Type"] = []string{"github.v3; format=json"}
 	h["X-Github-Api-Version-Selected"] = []string{selectedVersion(c.req)}
-	if c.viewer >= 0 {
+	if c.viewer >= 0 && c.installation == nil {
 		h["X-Oauth-Scopes"] = []string{"read:user, repo"}
 		h["X-Accepted-Oauth-Scopes"] = []string{""}
 	}

@@ -38,6 +38,8 @@ type Audit struct {
 	Faults          int `json:"faults"`
 	Mutations       int `json:"mutations"`
 	GraphQLPoints   int `json:"graphql_points"`
+	// TokensMinted counts the tokens issued to app installations.
+	TokensMinted int `json:"tokens_minted"`
 
 	Windows []WindowUsage `json:"windows"`
 }

@@ -25,10 +25,12 @@ type call struct {
 	query url.Values
 	body  []byte // a GraphQL request
 
-	viewer  int // account index, -1 when anonymous
-	owner   *owner
-	entered bool
-	counted bool
+	viewer int // account index, -1 when anonymous
+	owner  *owner
+	// installation is the app installation that calls, nil when a user does.
+	installation *installation
+	entered      bool
+	counted      bool
 
 	out         *buffer
 	status      int
@@ -116,6 +118,9 @@ func (c *call) identify() bool {
 
 func (c *call) authenticate() bool {
 	s := c.server
+	if c.route.endpoint == endpointAccessTokens {
+		return c.authenticateApp()
+	}
 	if c.req.Header.Get("Authorization") == "" {
 		host, _, err := net.SplitHostPort(c.req.RemoteAddr)
 		if err != nil {
@@ -129,6 +134,9 @@ func (c *call) authenticate() bool {
 		return true
 	}
 	token := tokenOf(c.req)
+	if strings.HasPrefix(token, installationTokenPrefix) {
+		return c.authenticateInstallation(token)
+	}
 	s.world.mu.RLock()
 	account, known := s.world.accountByToken(token)
 	login := ""

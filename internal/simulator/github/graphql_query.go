@@ -7,7 +7,7 @@ func (ex *execution) queryField(f *chosen) bool {
 	begin := len(ex.out.b)
 	switch f.field.Name {
 	case "viewer":
-		ex.user(f.sub, ex.world.person(ex.call.viewer))
+		ex.user(f.sub, ex.call.viewerPerson(ex.world))
 	case "user", "repositoryOwner":
 		ex.userByLogin(f)
 	case "repository":

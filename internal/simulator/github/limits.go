@@ -19,11 +19,14 @@ var bucketNames = [buckets]string{"core", "graphql", "search"}
 
 func (b bucket) String() string { return bucketNames[b] }
 
-// owner is whose ration is spent: a user with all his tokens, or an address.
+// owner is whose ration is spent: a user with all his tokens, an app, an
+// installation of one, or an address.
 type owner struct {
 	label     string
 	anonymous bool
 	id        int64
+	// installation marks a ration of an app's installation.
+	installation bool
 
 	mu       sync.Mutex
 	windows  [buckets]window
@@ -67,6 +70,8 @@ func (l *limiter) limitOf(o *owner, b bucket) int {
 	switch {
 	case o.anonymous && b == bucketCore:
 		return l.AnonymousLimit
+	case o.installation && b != bucketSearch:
+		return l.InstallationLimit
 	case b == bucketGraphQL:
 		return l.GraphQLLimit
 	case b == bucketSearch:

@@ -23,6 +23,10 @@ type Options struct {
 	// cursor and refuses a deep page parameter. Default 10,000.
 	LargeIssues int
 
+	// TokenLifetime is how long the token of an app's installation is valid.
+	// Default 1 h.
+	TokenLifetime time.Duration
+
 	// Now is the simulator's clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -57,6 +61,8 @@ type Limits struct {
 	GraphQLLimit   int           // default 5,000 points
 	SearchLimit    int           // default 30
 	AnonymousLimit int           // default 60, per IP address
+	// InstallationLimit is an app installation's, calls and points alike.
+	InstallationLimit int // default 5,000
 
 	Concurrent    int           // in flight per owner, default 100
 	Minute        time.Duration // span of the points limits, default 1 min
@@ -84,11 +90,13 @@ func (l Latency) draw() time.Duration {
 func (o Options) withDefaults() Options {
 	setDefault(&o.Accounts, 10)
 	setDefault(&o.LargeIssues, 10_000)
+	setDefault(&o.TokenLifetime, time.Hour)
 	setDefault(&o.Limits.Window, time.Hour)
 	setDefault(&o.Limits.CoreLimit, 5_000)
 	setDefault(&o.Limits.GraphQLLimit, 5_000)
 	setDefault(&o.Limits.SearchLimit, 30)
 	setDefault(&o.Limits.AnonymousLimit, 60)
+	setDefault(&o.Limits.InstallationLimit, 5_000)
 	setDefault(&o.Limits.Concurrent, 100)
 	setDefault(&o.Limits.Minute, time.Minute)
 	setDefault(&o.Limits.RESTPoints, 900)

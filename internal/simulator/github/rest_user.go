@@ -36,6 +36,10 @@ func (c *call) serveViewer(w *renderer) {
 		c.fail(http.StatusUnauthorized, "Requires authentication", "rest/users/users#get-the-authenticated-user")
 		return
 	}
+	if c.installation != nil {
+		c.fail(http.StatusForbidden, "Resource not accessible by integration", "rest/users/users#get-the-authenticated-user")
+		return
+	}
 	w.account(c.viewer, true)
 }
 
@@ -54,7 +58,7 @@ func (c *call) serveAccount(w *renderer) {
 	case endpointUserRepos:
 		c.serveUserRepos(w, a)
 	default:
-		w.account(a, a == c.viewer)
+		w.account(a, a == c.viewer && c.installation == nil)
 	}
 }
 

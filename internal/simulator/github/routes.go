@@ -9,20 +9,21 @@ import (
 // The classes of endpoints: the audit counts by them and the points per minute
 // are given per class.
 const (
-	endpointUser      = "user"
-	endpointViewer    = "viewer"
-	endpointEvents    = "events"
-	endpointUserRepos = "user_repos"
-	endpointRepo      = "repo"
-	endpointCommits   = "commits"
-	endpointCommit    = "commit"
-	endpointIssues    = "issues"
-	endpointIssue     = "issue"
-	endpointPulls     = "pulls"
-	endpointPull      = "pull"
-	endpointRateLimit = "rate_limit"
-	endpointGraphQL   = "graphql"
-	endpointOther     = "other"
+	endpointUser         = "user"
+	endpointViewer       = "viewer"
+	endpointEvents       = "events"
+	endpointUserRepos    = "user_repos"
+	endpointRepo         = "repo"
+	endpointCommits      = "commits"
+	endpointCommit       = "commit"
+	endpointIssues       = "issues"
+	endpointIssue        = "issue"
+	endpointPulls        = "pulls"
+	endpointPull         = "pull"
+	endpointRateLimit    = "rate_limit"
+	endpointGraphQL      = "graphql"
+	endpointAccessTokens = "access_tokens"
+	endpointOther        = "other"
 )
 
 // route is a request's path taken apart.
@@ -33,7 +34,7 @@ type route struct {
 	name     string // /repos/{login}/{name}
 	repoID   int64  // /repositories/{id}
 	tail     string // what follows the repository, for redirects
-	arg      string // a ref or a number
+	arg      string // a ref, a number or an installation's id
 }
 
 func (r *route) bucket() bucket {
@@ -48,6 +49,9 @@ func parseRoute(method, path string) route {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
 	if segments[0] == "graphql" && len(segments) == 1 && method == http.MethodPost {
 		return route{endpoint: endpointGraphQL}
+	}
+	if r, ok := appRoute(method, segments); ok {
+		return r
 	}
 	if method != http.MethodGet && method != http.MethodHead {
 		return other
@@ -161,6 +165,8 @@ func (c *call) render() {
 	case endpointRateLimit:
 		c.serveRateLimit(w)
 		return
+	case endpointAccessTokens:
+		c.serveAccessToken(w)
 	case endpointViewer:
 		c.serveViewer(w)
 	case endpointUser, endpointEvents, endpointUserRepos:

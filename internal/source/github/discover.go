@@ -2,6 +2,8 @@ package github
 
 import (
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -52,7 +54,24 @@ func readDiscovery(s *Source, c *call, a *answer, user gjson.Result, errs []grap
 	d.res.Items = n
 	d.addPacks()
 	d.finish(k)
+	if c.Job.Type == DiscoverReposPushed {
+		d.res.Owner = ownerName(c.Token, view(a.body).Get("data.viewer.databaseId"))
+		if c.p.page() == 1 {
+			d.res.Next = append(d.res.Next, s.otherRoots(c.Run)...)
+		}
+	}
 	return d.res
+}
+
+// ownerName names whose ration a token draws on: all tokens of a user share
+// one. Empty if GitHub did not say.
+func ownerName(token string, viewer gjson.Result) string {
+	// An installation has a ration of its own, which its credential names; its
+	// viewer is the app, which all its installations share.
+	if strings.HasPrefix(token, "app:") || viewer.Int() == 0 {
+		return ""
+	}
+	return "user:" + strconv.FormatInt(viewer.Int(), 10)
 }
 
 // hiddenNodes lists the positions of repositories that the token may not see.
@@ -106,7 +125,7 @@ type repository struct {
 	empty, archived          bool
 	stars                    int64
 	created, updated, pushed time.Time
-	issues, pulls            int64
+	commits, issues, pulls   int64
 	newestIssue, newestPull  time.Time
 	defaultBranch            string
 }
@@ -136,6 +155,7 @@ func readRepository(body []byte, i int) (r repository, end int) {
 			r.Language = text(v.Get("name"))
 		case "defaultBranchRef":
 			r.defaultBranch = text(v.Get("name"))
+			r.commits = v.Get("target.history.totalCount").Int()
 		case "createdAt":
 			r.created = when(v)
 		case "updatedAt":
@@ -214,28 +234,25 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// cursorOf is how far one resource of a repository has been collected: its own
-// cursor where it can be looked up, else the walk's, which a repository younger
-// than it cannot have.
+// cursorOf is how far one resource of a repository has been collected. Each
+// has its own cursor, so that what failed in one run comes back in the next.
 func (d *discovery) cursorOf(typ string, r repository) time.Time {
-	if d.c.cursorOf != nil {
-		if at, err := d.c.cursorOf(CursorKey(typ, r.resource())); err == nil {
-			return at
-		}
-	}
-	if !r.created.Before(d.s.from(d.since)) {
-		return time.Time{}
-	}
-	return d.since
+	return d.c.Cursors[CursorKey(typ, r.resource())]
 }
 
 func (d *discovery) changed(newest, cursor time.Time) bool {
 	return cursor.IsZero() || !newest.Before(d.s.from(cursor))
 }
 
-func (d *discovery) add(p params, typ string, ref repoRef, bucket string) {
+// add adds the first page of a resource that holds about so many items; for a
+// walk over changes nobody can say.
+func (d *discovery) add(p params, typ string, ref repoRef, bucket string, items int64) {
 	p.Repo = &ref
-	d.res.Next = append(d.res.Next, p.spec(typ, ref.resource(), "", bucket))
+	spec := p.spec(typ, ref.resource(), "", bucket)
+	if d.c.Cursors[CursorKey(typ, ref.resource())].IsZero() {
+		spec.Expected = max(int((items+pageSize-1)/pageSize), 1)
+	}
+	d.res.Next = append(d.res.Next, spec)
 }
 
 // skip moves the cursor of a resource that has nothing to collect.
@@ -253,7 +270,7 @@ func (d *discovery) commits(r repository) {
 	if d.s.opt.OnlyOwnCommits {
 		p.Owner = d.owner
 	}
-	d.add(p, CommitStats, r.repoRef, BucketGraphQL)
+	d.add(p, CommitStats, r.repoRef, BucketGraphQL, r.commits)
 }
 
 // issuesAndPulls decides how a repository's issues and pull requests are
@@ -267,19 +284,19 @@ func (d *discovery) issuesAndPulls(r repository) {
 		if pullsAt.IsZero() && r.pulls <= pageSize {
 			d.small = append(d.small, packed{r.repoRef, r.pulls})
 		} else {
-			d.add(params{}, RepoPulls, r.repoRef, BucketGraphQL)
+			d.add(params{}, RepoPulls, r.repoRef, BucketGraphQL, r.pulls)
 		}
 		pulls = false
-	} else if !pulls && (pullsAt.IsZero() || issues && d.c.cursorOf != nil) {
+	} else if !pulls && (pullsAt.IsZero() || issues) {
 		// Nothing is newer than what was collected: the cursor keeps up with
 		// that of the issues, with which it will bound a later listing.
 		d.skip(RepoPulls, r.repoRef)
 	}
 	switch {
 	case pulls:
-		d.add(params{Changes: true, Since: d.listingSince(issuesAt, pullsAt)}, RepoIssues, r.repoRef, BucketCore)
+		d.add(params{Changes: true, Since: d.listingSince(issuesAt, pullsAt)}, RepoIssues, r.repoRef, BucketCore, 0)
 	case issues:
-		d.add(params{}, RepoIssues, r.repoRef, BucketCore)
+		d.add(params{}, RepoIssues, r.repoRef, BucketCore, r.issues+r.pulls)
 	case issuesAt.IsZero() && !r.NoIssues:
 		d.skip(RepoIssues, r.repoRef)
 	}
@@ -288,7 +305,7 @@ func (d *discovery) issuesAndPulls(r repository) {
 // listingSince bounds an issues walk that stands for both resources by the
 // older of their cursors. Zero leaves it to the walk's own.
 func (d *discovery) listingSince(issues, pulls time.Time) int64 {
-	if d.c.cursorOf == nil || issues.IsZero() || issues.Before(pulls) {
+	if issues.IsZero() || issues.Before(pulls) {
 		return 0
 	}
 	return seconds(pulls)
@@ -315,12 +332,12 @@ func readRepos(s *Source, c *call, a *answer) source.Result {
 		r.External = !c.owns(r.Name)
 		d.res.Documents = append(d.res.Documents, d.document(r))
 		if d.changed(r.pushed, d.cursorOf(RepoCommits, r)) {
-			d.add(params{}, RepoCommits, r.repoRef, BucketCore)
+			d.add(params{}, RepoCommits, r.repoRef, BucketCore, 0)
 		}
 		if !r.NoIssues {
-			d.add(params{}, RepoIssues, r.repoRef, BucketCore)
+			d.add(params{}, RepoIssues, r.repoRef, BucketCore, 0)
 		}
-		d.add(params{}, RepoPulls, r.repoRef, BucketCore)
+		d.add(params{}, RepoPulls, r.repoRef, BucketCore, 0)
 		return end, ""
 	})
 	if wrong != "" {

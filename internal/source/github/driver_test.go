@@ -3,6 +3,7 @@ package github
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -26,7 +27,8 @@ type driver struct {
 	stored  map[string]domain.Page
 	docs    map[document.Key]document.Document
 
-	// Of the last run:
+	// Of the last run: the cursors it began with, and
+	began    map[string]time.Time
 	calls    int
 	done     map[string]bool
 	failures []string
@@ -55,6 +57,7 @@ func (d *driver) run(anchor time.Time) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
+	d.began = maps.Clone(d.cursors)
 	d.calls, d.free, d.verdict = 0, 0, source.Done
 	d.done, d.dropped, d.failures = map[string]bool{}, map[string]bool{}, nil
 	d.pages, d.known, d.asked = map[string]int{}, map[string]int{}, map[string]int{}
@@ -88,7 +91,7 @@ func (d *driver) attempt(run domain.Run, spec domain.JobSpec) source.Result {
 			d.t.Fatal(err)
 		}
 		d.asked[ask.Bucket] += ask.Cost
-		call := source.Call{Run: run, Job: domain.Job{JobSpec: spec}, Token: d.token, Since: d.cursors[CursorKey(spec.Type, spec.Resource)]}
+		call := source.Call{Run: run, Job: domain.Job{JobSpec: spec}, Token: d.token, Cursors: d.began, Since: d.began[CursorKey(spec.Type, spec.Resource)]}
 		if page, ok := d.stored[d.src.StoredKey(spec)]; ok {
 			call.Stored = &page
 		}
@@ -115,6 +118,14 @@ func (d *driver) keep(spec domain.JobSpec, res source.Result) {
 			d.docs[doc.Key] = doc
 		}
 	}
+	for _, gone := range res.Absences {
+		for key, doc := range d.docs {
+			if doc.Repository == gone.Repository && gone.Kind == "" {
+				doc.Deleted = true
+				d.docs[key] = doc
+			}
+		}
+	}
 	for _, c := range res.Cursors {
 		d.cursors[c.Resource] = c.At
 	}
@@ -127,10 +138,6 @@ func (d *driver) keep(spec domain.JobSpec, res source.Result) {
 	ledger := CursorKey(spec.Type, spec.Resource)
 	d.pages[ledger]++
 	d.known[ledger] = max(d.known[ledger], res.Pages)
-}
-
-func (d *driver) cursorOf(_ context.Context, _ int64, resource string) (time.Time, error) {
-	return d.cursors[resource], nil
 }
 
 func (d *driver) noFailures() {
@@ -170,11 +177,10 @@ func (w *world) source(t testing.TB, opt Options) *Source {
 	return src
 }
 
-// driver makes a driver whose discovery can look cursors up.
+// driver makes a driver of the world's source.
 func (w *world) driver(t testing.TB, opt Options, login string) *driver {
 	t.Helper()
 	d := newDriver(t, nil, login, w.Token(login))
-	opt.CursorOf = d.cursorOf
 	d.src = w.source(t, opt)
 	return d
 }

@@ -75,7 +75,7 @@ func (s *Source) graphFailure(c *call, a *answer, root gjson.Result, errs []grap
 	for _, e := range errs {
 		switch {
 		case e.isNotFound():
-			return s.notFound(c, a), true
+			return notFound(c), true
 		case e.isForbidden():
 			return forbidden(c, a, e.message), true
 		}
@@ -84,7 +84,7 @@ func (s *Source) graphFailure(c *call, a *answer, root gjson.Result, errs []grap
 		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "GitHub could not answer the query: %s", errs[0].message)}, true
 	}
 	if root.Type == gjson.Null && root.Exists() {
-		return s.notFound(c, a), true
+		return notFound(c), true
 	}
 	return malformed("the query's result is missing"), true
 }

@@ -148,7 +148,10 @@ func (c *call) goOnWithPulls(res *source.Result, pulls []string, then *params) {
 		p := params{Repo: c.p.Repo, At: c.p.At, IDs: pulls, Then: then, Page: c.p.page()}
 		key := "ids:" + strconv.Itoa(c.p.page()) + ":" + pulls[0] + ":" + strconv.Itoa(len(pulls))
 		spec := p.spec(RepoPulls, c.Job.Resource, key, BucketGraphQL)
-		spec.Announced = false
+		spec.Expected = 1
+		if then != nil {
+			spec.Expected += then.left()
+		}
 		res.Next = append(res.Next, spec)
 	case then != nil:
 		p := *then

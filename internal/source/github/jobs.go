@@ -112,9 +112,16 @@ func (p params) spec(typ, resource, pageKey, bucket string) domain.JobSpec {
 		raw = nil
 	}
 	return domain.JobSpec{
-		Type: typ, Resource: resource, PageKey: pageKey, Bucket: bucket, Class: class, Params: raw,
-		Announced: p.Page > 1 && p.Page <= p.Announced,
+		Type: typ, Resource: resource, PageKey: pageKey, Bucket: bucket, Class: class, Params: raw, Expected: p.left(),
 	}
+}
+
+// left is how many pages of a walk are to come, this one included.
+func (p params) left() int {
+	if p.Page > 1 && p.Page <= p.Announced {
+		return p.Announced - p.Page + 1
+	}
+	return 1
 }
 
 // successor is the job of the page after this one.

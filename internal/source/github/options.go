@@ -2,7 +2,6 @@ package github
 
 import (
 	"cmp"
-	"context"
 	"net"
 	"net/http"
 	"net/url"
@@ -33,12 +32,6 @@ type Options struct {
 	Overlap time.Duration
 	// Now is the local clock; nil means time.Now.
 	Now func() time.Time
-
-	// CursorOf looks up the cursor of any resource, so that discovery measures
-	// each repository by its own cursor. Without it, or when it fails,
-	// discovery measures by the walk's cursor, and work that failed in an
-	// earlier run comes back only when its repository changes again.
-	CursorOf func(ctx context.Context, account int64, resource string) (time.Time, error)
 
 	// Collaborator also collects repositories the account collaborates on or
 	// can see as an organisation's member.

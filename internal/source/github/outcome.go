@@ -45,7 +45,7 @@ func (s *Source) understand(c *call, op operation, a *answer) source.Result {
 	case code == http.StatusForbidden, code == http.StatusTooManyRequests:
 		return s.refused(c, a)
 	case code == http.StatusNotFound:
-		return s.notFound(c, a)
+		return notFound(c)
 	case code == http.StatusConflict && strings.Contains(strings.ToLower(message(a)), "empty"):
 		return source.Result{Verdict: source.Done, Cursors: []domain.Cursor{c.cursor(c.Job.Type)}}
 	case code == http.StatusGone, code == http.StatusUnavailableForLegalReasons:
@@ -202,10 +202,10 @@ func gone(c *call, a *answer) source.Result {
 	return res
 }
 
-func (s *Source) notFound(c *call, a *answer) source.Result {
+func notFound(c *call) source.Result {
 	switch {
 	case c.p.Repo != nil:
-		return s.repositoryGone(c, a)
+		return repositoryGone(c)
 	case len(c.p.Repos) > 0:
 		return malformed("none of several repositories is there")
 	}
@@ -216,24 +216,16 @@ func unknownLogin(c *call) source.Result {
 	return source.Result{Verdict: source.FailRun, Failure: failure(domain.FailureNotFound, "unknown login %q: GitHub has no such user", c.Run.Login)}
 }
 
-// repositoryGone marks a repository that was deleted, or hidden from this token,
-// since it was discovered, and drops its waiting jobs. The job is done rather
-// than failed: that a repository went away is a finding, not a fault. The mark
-// is newer than any copy fetched before, and any copy fetched later is newer
-// than the mark, so a repository that comes back is whole again.
-func (s *Source) repositoryGone(c *call, a *answer) source.Result {
-	ref := c.p.Repo
-	at := s.serverTime(a)
-	doc := document.Document{
-		Key:     c.key(document.KindRepository, formatID(ref.ID)),
-		Version: at.Add(time.Second - time.Millisecond),
-		Raw:     encode(map[string]any{"id": ref.ID, "node_id": ref.Node, "full_name": ref.Name, "deleted": true}),
-		Fields: document.Fields{
-			Repository: ref.ID, Title: ref.Name, Author: ownerOf(ref.Name), Language: ref.Language, State: "deleted",
-			Fork: ref.Fork, Private: ref.Private, External: ref.External, UpdatedAt: at, Deleted: true,
-		},
-	}
-	return source.Result{Verdict: source.Done, Documents: []document.Document{doc}, Drop: c.Job.Resource}
+// repositoryGone flags a repository that was deleted, or hidden from this token,
+// since it was discovered, with everything in it, and drops its waiting jobs.
+// The job is done rather than failed: that a repository went away is a finding,
+// not a fault.
+func repositoryGone(c *call) source.Result {
+	return source.Result{Verdict: source.Done, Absences: []document.Absence{c.gone()}, Drop: c.Job.Resource}
+}
+
+func (c *call) gone() document.Absence {
+	return document.Absence{Account: c.Run.AccountID, Repository: c.p.Repo.ID}
 }
 
 func (s *Source) unprocessable(c *call, a *answer) source.Result {

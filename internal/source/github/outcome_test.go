@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/source"
 )
@@ -257,12 +256,9 @@ func (want outcome) checkEffects(t *testing.T, got source.Result) {
 	if has := len(got.Cursors) > 0; has != want.cursor {
 		t.Errorf("cursors %v, want one: %t", got.Cursors, want.cursor)
 	}
-	deleted := len(got.Documents) == 1 && got.Documents[0].Deleted && got.Documents[0].Kind == document.KindRepository
+	deleted := len(got.Absences) == 1 && got.Absences[0].Kind == "" && got.Absences[0].Repository == testRepo.ID
 	if deleted != want.deleted {
-		t.Errorf("documents %v, want a mark of deletion: %t", got.Documents, want.deleted)
-	}
-	if deleted && (!got.Documents[0].Version.After(testNow) || !got.Documents[0].Version.Before(testNow.Add(time.Second))) {
-		t.Errorf("a copy fetched later would not win over version %s", got.Documents[0].Version)
+		t.Errorf("absences %v, want the repository: %t", got.Absences, want.deleted)
 	}
 }
 

@@ -2,7 +2,9 @@ package github
 
 import (
 	"cmp"
+	"hash/fnv"
 	"slices"
+	"strconv"
 
 	"github.com/tidwall/gjson"
 
@@ -44,12 +46,23 @@ next:
 func (d *discovery) addPacks() {
 	for _, group := range packs(d.small) {
 		if len(group) == 1 {
-			d.add(params{}, RepoPulls, group[0], BucketGraphQL)
+			d.add(params{}, RepoPulls, group[0], BucketGraphQL, pageSize)
 			continue
 		}
 		p := params{Repos: group}
-		d.res.Next = append(d.res.Next, p.spec(RepoPulls, d.c.Job.Resource, "repos:"+formatID(group[0].ID), BucketGraphQL))
+		d.res.Next = append(d.res.Next, p.spec(RepoPulls, d.c.Job.Resource, packKey(group), BucketGraphQL))
 	}
+}
+
+// packKey tells groups apart: a repository that moves during the walk is met
+// again, in other company, and that group must not be taken for the first.
+func packKey(group []repoRef) string {
+	h := fnv.New64a()
+	for _, r := range group {
+		h.Write(strconv.AppendInt(nil, r.ID, 36))
+		h.Write([]byte{'.'})
+	}
+	return "repos:" + strconv.FormatUint(h.Sum64(), 36)
 }
 
 func nodesOf(repos []repoRef) []string {
@@ -92,7 +105,7 @@ func (c *call) readPacked(s *Source, a *answer, res *source.Result, i int, node 
 			return
 		}
 	} else if e, ok := errorAt(errs, i); ok && e.isNotFound() {
-		res.Documents = append(res.Documents, s.repositoryGone(&one, a).Documents...)
+		res.Absences = append(res.Absences, one.gone())
 		return
 	} else if ok && e.isForbidden() {
 		return

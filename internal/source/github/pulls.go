@@ -138,7 +138,7 @@ func readPullBatch(s *Source, c *call, a *answer, root gjson.Result, errs []grap
 	p := c.p
 	p.IDs, p.Again = slices.Concat(missing, rest), true
 	spec := p.spec(RepoPulls, c.Job.Resource, c.Job.PageKey+"#again", c.Job.Bucket)
-	spec.Announced = false
+	spec.Expected = 1
 	res.Next = append(res.Next, spec)
 	return res
 }

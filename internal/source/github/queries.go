@@ -26,6 +26,13 @@ const repositoryFields = `id databaseId nameWithOwner owner{login} description u
 const newestFields = ` issues(first:1,orderBy:{field:UPDATED_AT,direction:DESC}){totalCount nodes{updatedAt}}` +
 	` pullRequests(first:1,orderBy:{field:UPDATED_AT,direction:DESC}){totalCount nodes{updatedAt}}`
 
+// commitCount prices a first collection; asked for one commit of each of 100
+// repositories, it adds no point to the query.
+const commitCount = ` defaultBranchRef{target{...on Commit{history(first:1){totalCount}}}}`
+
+// viewer tells whose token it is.
+const viewer = `viewer{databaseId} `
+
 const commitFields = `oid messageHeadline message committedDate authoredDate additions deletions changedFilesIfAvailable url ` +
 	`author{name email user{login databaseId}} committer{name email user{login databaseId}}`
 
@@ -38,15 +45,15 @@ func newQueries(opt Options) queries {
 	if opt.Collaborator {
 		affiliations = "OWNER,COLLABORATOR,ORGANIZATION_MEMBER"
 	}
-	repositories := func(field, direction, fields string) []byte {
+	repositories := func(field, direction, fields, beside string) []byte {
 		return jsonString(fmt.Sprintf(`query($login:String!,$after:String){user(login:$login){id repositories(first:100,after:$after,`+
-			`ownerAffiliations:[%s],orderBy:{field:%s,direction:%s}){%s nodes{%s}}}%s}`,
-			affiliations, field, direction, pageInfo, fields, rateLimit))
+			`ownerAffiliations:[%s],orderBy:{field:%s,direction:%s}){%s nodes{%s}}}%s%s}`,
+			affiliations, field, direction, pageInfo, fields, beside, rateLimit))
 	}
 	return queries{
-		pushedUp:   repositories("PUSHED_AT", "ASC", repositoryFields),
-		pushedDown: repositories("PUSHED_AT", "DESC", repositoryFields),
-		updated:    repositories("UPDATED_AT", "ASC", repositoryFields+newestFields),
+		pushedUp:   repositories("PUSHED_AT", "ASC", repositoryFields+commitCount, viewer),
+		pushedDown: repositories("PUSHED_AT", "DESC", repositoryFields, viewer),
+		updated:    repositories("UPDATED_AT", "ASC", repositoryFields+newestFields, ""),
 		contributed: jsonString(`query($login:String!,$after:String){user(login:$login){id repositories:repositoriesContributedTo(first:100,after:$after){` +
 			pageInfo + ` nodes{` + repositoryFields + newestFields + `}}}` + rateLimit + `}`),
 		history:        historyQuery(opt, false),

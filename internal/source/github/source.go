@@ -56,24 +56,32 @@ func all(s string, ok func(byte) bool) bool {
 	return true
 }
 
-// Plan implements source.Source.
+// Plan implements source.Source. The first page of the walk by push time also
+// tells whose token it is, so that everything after it is counted with the
+// right owner: the other roots follow it.
 func (s *Source) Plan(run domain.Run) ([]domain.JobSpec, error) {
 	if err := s.CheckLogin(run.Login); err != nil {
 		return nil, err
 	}
+	if s.opt.NoGraphQL {
+		return s.otherRoots(run), nil
+	}
+	return []domain.JobSpec{params{}.spec(DiscoverReposPushed, userResource(run.Login), "", BucketGraphQL)}, nil
+}
+
+// otherRoots are the first jobs of a run beside the walk by push time.
+func (s *Source) otherRoots(run domain.Run) []domain.JobSpec {
 	user := userResource(run.Login)
 	specs := []domain.JobSpec{params{}.spec(UserProfile, user, "", BucketCore)}
 	if s.opt.NoGraphQL {
 		specs = append(specs, params{}.spec(DiscoverReposUpdated, user, "", BucketCore))
 	} else {
-		specs = append(specs,
-			params{}.spec(DiscoverReposPushed, user, "", BucketGraphQL),
-			params{}.spec(DiscoverReposUpdated, user, "", BucketGraphQL))
+		specs = append(specs, params{}.spec(DiscoverReposUpdated, user, "", BucketGraphQL))
 		if s.opt.Contributed {
 			specs = append(specs, params{}.spec(DiscoverContributed, user, "", BucketGraphQL))
 		}
 	}
-	return append(specs, params{}.spec(UserEvents, user, "", BucketCore)), nil
+	return append(specs, params{}.spec(UserEvents, user, "", BucketCore))
 }
 
 // operation is how one type of job is carried out.
@@ -149,9 +157,6 @@ func (s *Source) Ask(job domain.JobSpec, owner string) (quota.Ask, error) {
 type call struct {
 	source.Call
 	p params
-	// cursorOf looks up the cursor of any resource of the account; nil when
-	// there is no way to.
-	cursorOf func(resource string) (time.Time, error)
 }
 
 // Call implements source.Source.
@@ -173,9 +178,6 @@ func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
 		return source.Result{Verdict: source.Fail, Free: true, Failure: failure(domain.FailureInvalid, "the job's parameters cannot be read: %s", err)}
 	}
 	c := &call{Call: in, p: p}
-	if s.opt.CursorOf != nil {
-		c.cursorOf = func(resource string) (time.Time, error) { return s.opt.CursorOf(ctx, in.Run.AccountID, resource) }
-	}
 	if c.p.Repo == nil && strings.HasPrefix(in.Job.Resource, "repo:") {
 		return source.Result{Verdict: source.Fail, Free: true, Failure: failure(domain.FailureInvalid, "the job does not name its repository")}
 	}

@@ -38,9 +38,9 @@ func TestPlanAndAsk(t *testing.T) {
 		opt  Options
 		want string
 	}{
-		{Options{}, "USER_PROFILE/core DISCOVER_REPOS_PUSHED/graphql DISCOVER_REPOS_UPDATED/graphql USER_EVENTS/core"},
+		{Options{}, "DISCOVER_REPOS_PUSHED/graphql USER_PROFILE/core DISCOVER_REPOS_UPDATED/graphql USER_EVENTS/core"},
 		{Options{NoGraphQL: true}, "USER_PROFILE/core DISCOVER_REPOS_UPDATED/core USER_EVENTS/core"},
-		{Options{Contributed: true}, "USER_PROFILE/core DISCOVER_REPOS_PUSHED/graphql DISCOVER_REPOS_UPDATED/graphql DISCOVER_REPOS_CONTRIBUTED/graphql USER_EVENTS/core"},
+		{Options{Contributed: true}, "DISCOVER_REPOS_PUSHED/graphql USER_PROFILE/core DISCOVER_REPOS_UPDATED/graphql DISCOVER_REPOS_CONTRIBUTED/graphql USER_EVENTS/core"},
 	} {
 		src, err := New(c.opt)
 		if err != nil {
@@ -49,6 +49,9 @@ func TestPlanAndAsk(t *testing.T) {
 		specs, err := src.Plan(domain.Run{Login: "octo"})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !c.opt.NoGraphQL {
+			specs = append(specs, src.otherRoots(domain.Run{Login: "octo"})...)
 		}
 		var got []string
 		for _, s := range specs {
@@ -104,12 +107,12 @@ func TestPagesAreAnnounced(t *testing.T) {
 		"Link": `</repositories/42/issues?page=2>; rel="next", </repositories/42/issues?page=3>; rel="last"`, "ETag": `"e"`}}, Options{})
 	spec := jobOf(RepoIssues)
 	for _, want := range []struct {
-		pages     int
-		key       string
-		announced bool
-	}{{3, "2", true}, {0, "3", true}, {0, "4", false}} {
+		pages    int
+		key      string
+		expected int
+	}{{3, "2", 2}, {0, "3", 1}, {0, "4", 1}} {
 		res := src.Call(context.Background(), callOf(spec))
-		if res.Pages != want.pages || len(res.Next) != 1 || res.Next[0].PageKey != want.key || res.Next[0].Announced != want.announced {
+		if res.Pages != want.pages || len(res.Next) != 1 || res.Next[0].PageKey != want.key || res.Next[0].Expected != want.expected {
 			t.Fatalf("got %d pages, next %+v; want %+v", res.Pages, res.Next, want)
 		}
 		if len(res.Stored) != 1 || res.Stored[0].Key != src.StoredKey(spec) || res.Stored[0].ETag != `"e"` || res.Stored[0].Next == "" {
@@ -156,6 +159,9 @@ func TestPackGivesEachRepositoryItsDue(t *testing.T) {
 	for _, d := range res.Documents {
 		got = append(got, fmt.Sprintf("doc %s %s of %d deleted=%t", d.Kind, d.Name, d.Repository, d.Deleted))
 	}
+	for _, a := range res.Absences {
+		got = append(got, fmt.Sprintf("gone %d", a.Repository))
+	}
 	for _, n := range res.Next {
 		got = append(got, fmt.Sprintf("job %s %s %q", n.Type, n.Resource, n.PageKey))
 	}
@@ -163,7 +169,7 @@ func TestPackGivesEachRepositoryItsDue(t *testing.T) {
 		got = append(got, "cursor "+c.Resource)
 	}
 	want := []string{
-		"doc pull 1001 of 1 deleted=false", "doc repository 2 of 2 deleted=true", "doc pull 1002 of 4 deleted=false",
+		"doc pull 1001 of 1 deleted=false", "doc pull 1002 of 4 deleted=false", "gone 2",
 		`job REPO_PULLS repo:3 ""`, `job REPO_PULLS repo:4 "C"`, "cursor REPO_PULLS repo:1",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

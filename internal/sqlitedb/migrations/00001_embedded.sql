@@ -47,6 +47,7 @@ CREATE TABLE job (
     class       INTEGER NOT NULL,
     priority    INTEGER NOT NULL,
     params      BLOB    NOT NULL,
+    expected    INTEGER NOT NULL,
     status      INTEGER NOT NULL,
     -- Kept apart from status so that a claim touches no index.
     done        INTEGER NOT NULL DEFAULT 0,

@@ -29,7 +29,7 @@ type fence struct {
 	priority     domain.Priority
 	status       domain.JobStatus
 	attempt      int64
-	firstPage    bool
+	expected     int64
 }
 
 // Finish implements state.Jobs.
@@ -81,11 +81,11 @@ func (s *Store) checkFences(c *sqlite.Conn, items []*finishItem) ([]*finishItem,
 		ids[i] = item.outcome.Job
 	}
 	fences := make(map[int64]*fence, len(items))
-	err := sqlitedb.Exec(c, `SELECT id, run_id, account_id, priority, status, attempt, page_key = '' FROM job
+	err := sqlitedb.Exec(c, `SELECT id, run_id, account_id, priority, status, attempt, expected FROM job
 		WHERE id IN (SELECT value FROM json_each(?))`, func(r *sqlite.Stmt) {
 		fences[r.ColumnInt64(0)] = &fence{
 			run: r.ColumnInt64(1), account: r.ColumnInt64(2), priority: domain.Priority(r.ColumnInt(3)),
-			status: domain.JobStatus(r.ColumnInt(4)), attempt: r.ColumnInt64(5), firstPage: r.ColumnBool(6),
+			status: domain.JobStatus(r.ColumnInt(4)), attempt: r.ColumnInt64(5), expected: r.ColumnInt64(6),
 		}
 	}, sqlitedb.IDList(ids))
 	if err != nil {
@@ -176,9 +176,7 @@ func (g *finishGroup) succeed() error {
 		d.succeeded++
 		d.pending--
 		d.documents += int64(item.outcome.Items)
-		if item.fence.firstPage && item.outcome.Pages > 1 {
-			d.known += int64(item.outcome.Pages - 1)
-		}
+		d.known += 1 - item.fence.expected
 		if len(rows) > 1 {
 			rows = append(rows, ',')
 		}
@@ -206,6 +204,7 @@ func (g *finishGroup) moveOthers() error {
 			done, finished = 1, sqlitedb.Micros(o.At)
 			d.failed++
 			d.pending--
+			d.known += 1 - item.fence.expected
 		}
 		failures := int64(0)
 		if o.CountFailure {
@@ -254,30 +253,38 @@ func (g *finishGroup) createNext() error {
 		item.effect.Created = append(item.effect.Created, c.ref)
 		d := g.delta(item)
 		d.pending++
-		if !c.announced {
-			d.known++
-		}
+		d.known += c.expected
 	}
 	return nil
 }
 
 func (g *finishGroup) writeDocuments() error {
 	for _, item := range g.items {
-		if item.writeDocuments == nil {
-			continue
+		if item.writeDocuments != nil {
+			if err := item.writeDocuments(g.conn); err != nil {
+				return err
+			}
 		}
-		if err := item.writeDocuments(g.conn); err != nil {
-			return err
+		if g.store.docs != nil && len(item.outcome.Absences) > 0 {
+			if err := g.store.docs.Flag(g.conn, item.outcome.Absences); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// remember stores cursors, pages and quota windows.
+// remember stores cursors, pages, quota windows and owners.
 func (g *finishGroup) remember() error {
 	windows := newestWindows{}
 	for _, item := range g.items {
 		windows.add(item.outcome.Window)
+		if item.outcome.Owner != "" {
+			err := sqlitedb.Exec(g.conn, "UPDATE account SET owner = ? WHERE id = ?", nil, item.outcome.Owner, item.fence.account)
+			if err != nil {
+				return err
+			}
+		}
 		for _, cur := range item.outcome.Cursors {
 			err := sqlitedb.Exec(g.conn, `INSERT INTO cursor (account_id, resource, at) VALUES (?, ?, ?)
 				ON CONFLICT (account_id, resource) DO UPDATE SET at = max(at, excluded.at)`, nil,

@@ -19,11 +19,12 @@ func (g *finishGroup) dropResources() error {
 		}
 		d := g.delta(item)
 		err := sqlitedb.Exec(g.conn, `UPDATE job SET status = ?, done = 1, finished_at = ? WHERE run_id = ? AND done = 0
-			AND resource = ? AND status IN (?, ?, ?) RETURNING id`,
+			AND resource = ? AND status IN (?, ?, ?) RETURNING id, expected`,
 			func(r *sqlite.Stmt) {
 				item.effect.Canceled = append(item.effect.Canceled, r.ColumnInt64(0))
 				d.canceled++
 				d.pending--
+				d.known += 1 - r.ColumnInt64(1)
 			},
 			int64(domain.JobCanceled), item.outcome.At, item.fence.run, item.outcome.DropResource,
 			int64(domain.JobReady), int64(domain.JobEnqueued), int64(domain.JobPaused))

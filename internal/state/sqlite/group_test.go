@@ -52,6 +52,8 @@ func crowd(refs []domain.JobRef, fn func(i int, ref domain.JobRef)) {
 // the group is already under way.
 type refusing struct{}
 
+func (refusing) Flag(*zombie.Conn, []document.Absence) error { return nil }
+
 func (refusing) Pack(docs []document.Document) (func(*zombie.Conn) error, error) {
 	return func(c *zombie.Conn) error {
 		for _, d := range docs {

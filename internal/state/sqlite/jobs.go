@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -12,16 +13,17 @@ import (
 )
 
 const jobColumns = `id, run_id, account_id, parent_id, type, resource, page_key, bucket, class, priority, params, status,
-	attempt, failures, lost, not_before, error_kind, error, items, pages, created_at, finished_at`
+	attempt, failures, lost, not_before, error_kind, error, items, pages, created_at, finished_at, expected`
 
 func scanJob(r *sqlite.Stmt) domain.Job {
 	return domain.Job{
 		ID: r.ColumnInt64(0), RunID: r.ColumnInt64(1), AccountID: r.ColumnInt64(2), ParentID: r.ColumnInt64(3),
 		JobSpec: domain.JobSpec{
 			Type: r.ColumnText(4), Resource: r.ColumnText(5), PageKey: r.ColumnText(6), Bucket: r.ColumnText(7),
-			Class: domain.Class(r.ColumnInt(8)), Params: sqlitedb.Blob(r, 10),
+			Class: domain.Class(r.ColumnInt(8)), Priority: domain.Priority(r.ColumnInt(9)), Params: sqlitedb.Blob(r, 10),
+			Expected: r.ColumnInt(22),
 		},
-		Priority: domain.Priority(r.ColumnInt(9)), Status: domain.JobStatus(r.ColumnInt(11)),
+		Status:  domain.JobStatus(r.ColumnInt(11)),
 		Attempt: r.ColumnInt64(12), Failures: r.ColumnInt(13), Lost: r.ColumnInt(14),
 		NotBefore: sqlitedb.Time(r.ColumnInt64(15)), ErrorKind: domain.FailureKind(r.ColumnText(16)), Error: r.ColumnText(17),
 		Items: r.ColumnInt(18), Pages: r.ColumnInt(19),
@@ -48,18 +50,9 @@ type plannedJobs struct {
 
 // createdJob is a job that was inserted, not one that was there already.
 type createdJob struct {
-	ref       domain.JobRef
-	parent    int64
-	announced bool
-}
-
-func (s *Store) insertJobs(c *sqlite.Conn, plans []plannedJobs, at int64) ([]domain.JobRef, error) {
-	created, err := s.insertPlans(c, plans, at)
-	refs := make([]domain.JobRef, len(created))
-	for i := range created {
-		refs[i] = created[i].ref
-	}
-	return refs, err
+	ref      domain.JobRef
+	parent   int64
+	expected int64
 }
 
 // insertPlans inserts jobs unless they exist, and returns those it inserted.
@@ -87,21 +80,25 @@ func (s *Store) insertPlans(c *sqlite.Conn, plans []plannedJobs, at int64) ([]cr
 		stmt.BindText(base+6, spec.PageKey)
 		stmt.BindText(base+7, spec.Bucket)
 		stmt.BindInt64(base+8, int64(spec.Class))
-		stmt.BindInt64(base+9, int64(p.priority))
+		stmt.BindInt64(base+9, int64(cmp.Or(spec.Priority, p.priority)))
 		sqlitedb.BindBlob(stmt, base+10, spec.Params)
 		stmt.BindInt64(base+11, int64(domain.JobReady))
 		stmt.BindInt64(base+12, at)
+		stmt.BindInt64(base+13, int64(spec.Calls()))
 	}
 	each := func(r *sqlite.Stmt) {
 		id := r.ColumnInt64(0)
 		p, spec := rows[id-first].plan, rows[id-first].spec
 		created = append(created, createdJob{
-			parent: p.parent, announced: spec.Announced,
-			ref: domain.JobRef{ID: id, RunID: p.run, AccountID: p.account, Bucket: spec.Bucket, Class: spec.Class, Priority: p.priority},
+			parent: p.parent, expected: int64(spec.Calls()),
+			ref: domain.JobRef{
+				ID: id, RunID: p.run, AccountID: p.account, Bucket: spec.Bucket, Class: spec.Class,
+				Priority: cmp.Or(spec.Priority, p.priority),
+			},
 		})
 	}
 	err := sqlitedb.InsertRows(c, `INSERT INTO job (id, run_id, account_id, parent_id, type, resource, page_key, bucket, class,
-		priority, params, status, created_at)`, "ON CONFLICT DO NOTHING RETURNING id", 13, len(rows), bind, each)
+		priority, params, status, created_at, expected)`, "ON CONFLICT DO NOTHING RETURNING id", 14, len(rows), bind, each)
 	return created, err
 }
 
@@ -179,7 +176,8 @@ func (s *Store) RetryJob(ctx context.Context, id int64) (ref domain.JobRef, err 
 		if err != nil {
 			return err
 		}
-		return sqlitedb.Exec(c, "UPDATE run SET failed = failed - 1, pending = pending + 1 WHERE id = ?", nil, run.ID)
+		return sqlitedb.Exec(c, "UPDATE run SET failed = failed - 1, pending = pending + 1, known = known + ? WHERE id = ?", nil,
+			job.Calls()-1, run.ID)
 	})
 	return ref, err
 }
@@ -243,10 +241,15 @@ func (s *Store) RecoverRunning(ctx context.Context, maxLost int) (recovered int,
 	err = s.db.Write(ctx, func(c *sqlite.Conn) error {
 		recovered, ended = 0, nil
 		at := sqlitedb.Micros(s.now())
-		failed := map[int64]int64{}
+		g := &finishGroup{store: s, conn: c, runs: map[int64]*runDelta{}}
 		err := sqlitedb.Exec(c, `UPDATE job SET status = ?, done = 1, finished_at = ?, lost = lost + 1, error_kind = ?, error = ?
-			WHERE done = 0 AND status = ? AND lost >= ? RETURNING run_id`,
-			func(r *sqlite.Stmt) { failed[r.ColumnInt64(0)]++ },
+			WHERE done = 0 AND status = ? AND lost >= ? RETURNING run_id, expected`,
+			func(r *sqlite.Stmt) {
+				d := g.delta(&finishItem{outcome: state.Outcome{At: sqlitedb.Time(at)}, fence: fence{run: r.ColumnInt64(0)}})
+				d.failed++
+				d.pending--
+				d.known += 1 - r.ColumnInt64(1)
+			},
 			int64(domain.JobFailed), at, string(domain.FailureLost), "its worker vanished again and again while it had this job",
 			int64(domain.JobRunning), maxLost)
 		if err != nil {
@@ -258,10 +261,6 @@ func (s *Store) RecoverRunning(ctx context.Context, maxLost int) (recovered int,
 			string(domain.AccountPaused), int64(domain.JobPaused), int64(domain.JobReady), int64(domain.JobRunning))
 		if err != nil {
 			return err
-		}
-		g := &finishGroup{store: s, conn: c, runs: map[int64]*runDelta{}}
-		for run, n := range failed {
-			g.runs[run] = &runDelta{failed: n, pending: -n, closer: &finishItem{outcome: state.Outcome{At: sqlitedb.Time(at)}}}
 		}
 		if err := g.settleRuns(); err != nil {
 			return err

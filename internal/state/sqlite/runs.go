@@ -108,12 +108,18 @@ func (s *Store) PlanRun(ctx context.Context, id int64, specs []domain.JobSpec) (
 		if err := moveRun(c, &run, domain.RunRunning, "", at); err != nil {
 			return err
 		}
-		created, err = s.insertJobs(c, []plannedJobs{{run: run.ID, account: run.AccountID, priority: run.Priority, specs: specs}}, at)
+		plan := plannedJobs{run: run.ID, account: run.AccountID, priority: run.Priority, specs: specs}
+		inserted, err := s.insertPlans(c, []plannedJobs{plan}, at)
 		if err != nil {
 			return err
 		}
-		n := int64(len(created))
-		return sqlitedb.Exec(c, "UPDATE run SET known = known + ?, pending = pending + ? WHERE id = ?", nil, n, n, id)
+		created = make([]domain.JobRef, len(inserted))
+		known := int64(0)
+		for i, job := range inserted {
+			created[i] = job.ref
+			known += job.expected
+		}
+		return sqlitedb.Exec(c, "UPDATE run SET known = known + ?, pending = pending + ? WHERE id = ?", nil, known, len(created), id)
 	})
 	return created, err
 }
@@ -217,14 +223,29 @@ func (s *Store) CompleteRun(ctx context.Context, id int64, statistics []byte) (r
 func (s *Store) Ledger(ctx context.Context, run int64) ([]state.LedgerLine, error) {
 	var out []state.LedgerLine
 	err := s.db.Read(ctx, func(c *sqlite.Conn) error {
-		return sqlitedb.Exec(c, `SELECT type, resource, max(pages), count(*), sum(status = ?), sum(status IN (?, ?)), sum(items)
+		return sqlitedb.Exec(c, `SELECT type, resource, max(pages), sum(CASE WHEN done THEN 1 ELSE expected END), sum(status = ?), sum(status IN (?, ?)), sum(items)
 			FROM job WHERE run_id = ? GROUP BY type, resource ORDER BY min(id)`,
 			func(r *sqlite.Stmt) {
 				out = append(out, state.LedgerLine{
 					Type: r.ColumnText(0), Resource: r.ColumnText(1), Announced: r.ColumnInt(2),
-					Known: max(r.ColumnInt(3), r.ColumnInt(2)), Stored: r.ColumnInt(4), Failed: r.ColumnInt(5), Items: r.ColumnInt(6),
+					Known: r.ColumnInt(3), Stored: r.ColumnInt(4), Failed: r.ColumnInt(5), Items: r.ColumnInt(6),
 				})
 			}, int64(domain.JobSucceeded), int64(domain.JobFailed), int64(domain.JobCanceled), run)
+	})
+	return out, err
+}
+
+// Outlook implements state.Runs.
+func (s *Store) Outlook(ctx context.Context, run int64) ([]state.Outlook, error) {
+	var out []state.Outlook
+	err := s.db.Read(ctx, func(c *sqlite.Conn) error {
+		return sqlitedb.Exec(c, `SELECT bucket, sum(done), sum(CASE WHEN done THEN 0 ELSE expected END),
+			sum(done = 0 AND class = ?) FROM job WHERE run_id = ? GROUP BY bucket ORDER BY bucket`,
+			func(r *sqlite.Stmt) {
+				out = append(out, state.Outlook{
+					Bucket: r.ColumnText(0), Done: r.ColumnInt64(1), Left: r.ColumnInt64(2), Discovering: r.ColumnInt64(3),
+				})
+			}, int64(domain.ClassDiscovery), run)
 	})
 	return out, err
 }

@@ -24,6 +24,7 @@ import (
 // rest inside one, and may be called again if that is rolled back.
 type DocumentWriter interface {
 	Pack(docs []document.Document) (write func(*sqlite.Conn) error, err error)
+	Flag(conn *sqlite.Conn, absences []document.Absence) error
 }
 
 // Store implements state.Store.

@@ -25,7 +25,7 @@ func nextJobs(x *fixture) {
 		want(x, "ref", ref, domain.JobRef{
 			ID: j.ID, RunID: r.ID, AccountID: r.AccountID, Bucket: "core", Class: o.Next[i].Class, Priority: r.Priority,
 		})
-		want(x, "spec", j.JobSpec, o.Next[i])
+		want(x, "spec", j.JobSpec, stored(o.Next[i], r.Priority))
 		want(x, "parent", j.ParentID, parent.ID)
 		want(x, "status", j.Status, domain.JobReady)
 		want(x, "creation", j.CreatedAt, o.At)
@@ -95,14 +95,14 @@ func announcedPages(x *fixture) {
 	o := x.outcome(x.claim(refs[0].ID), domain.JobSucceeded)
 	o.Pages = 4
 	second := page("a", "2")
-	second.Announced = true
+	second.Expected = 3
 	o.Next = append(specs("b"), second)
 	e := x.finish(o)
 	want(x, "counts", x.wantCounts(r.ID).RunCounts, domain.RunCounts{Known: 5, Pending: 2, Succeeded: 1, Calls: 1})
 	o = x.outcome(x.claim(e.Created[1].ID), domain.JobSucceeded)
 	o.Pages = 4 // a later page announces the same pages again
 	third := page("a", "3")
-	third.Announced = true
+	third.Expected = 2
 	o.Next = []domain.JobSpec{third}
 	e2 := x.finish(o)
 	want(x, "counts", x.wantCounts(r.ID).RunCounts, domain.RunCounts{Known: 5, Pending: 2, Succeeded: 2, Calls: 2})
@@ -123,7 +123,7 @@ func manyNext(x *fixture) {
 	want(x, "jobs created", len(e.Created), len(next))
 	jobs := x.jobsOf(r.ID)[1:]
 	for i, j := range jobs {
-		want(x, "spec", j.JobSpec, next[i])
+		want(x, "spec", j.JobSpec, stored(next[i], r.Priority))
 		want(x, "ref", e.Created[i].ID, j.ID)
 	}
 	x.wantCounts(r.ID)

@@ -16,6 +16,7 @@ var queryCases = []testCase{
 	{"Load", load},
 	{"DefaultLimits", defaultLimits},
 	{"Ledger", ledger},
+	{"Outlook", outlook},
 	{"Check", check},
 }
 
@@ -117,12 +118,38 @@ func defaultLimits(x *fixture) {
 	want(x, "runs without a limit", len(runs), 100)
 }
 
+func outlook(x *fixture) {
+	r := x.created(x.account("octocat").ID)
+	root := spec("user")
+	refs, err := x.PlanRun(x.Context(), r.ID, []domain.JobSpec{root})
+	x.ok(err)
+	look := func() []state.Outlook {
+		got, err := x.Outlook(x.Context(), r.ID)
+		x.ok(err)
+		return got
+	}
+	want(x, "outlook of a plan", look(), []state.Outlook{{Bucket: "core", Left: 1, Discovering: 1}})
+	long, other := spec("repo:1"), spec("repo:2")
+	long.Class, long.Expected = domain.ClassChild, 7
+	other.Class, other.Bucket = domain.ClassChild, "graphql"
+	created := x.succeed(refs[0].ID, long, other).Created
+	want(x, "outlook", look(), []state.Outlook{{Bucket: "core", Done: 1, Left: 7}, {Bucket: "graphql", Left: 1}})
+	want(x, "known", x.wantCounts(r.ID).Known, int64(9))
+	rest := page("repo:1", "2")
+	rest.Class, rest.Expected = domain.ClassChild, 4
+	x.succeed(created[0].ID, rest)
+	want(x, "a shorter walk than expected", look()[0], state.Outlook{Bucket: "core", Done: 2, Left: 4})
+	want(x, "known", x.wantCounts(r.ID).Known, int64(7))
+	x.fail(created[1].ID)
+	want(x, "a failed job expects nothing", look()[1], state.Outlook{Bucket: "graphql", Done: 1})
+}
+
 func ledger(x *fixture) {
 	r, refs := x.running("octocat", "user", "repo:1", "repo:2")
 	o := x.outcome(x.claim(refs[1].ID), domain.JobSucceeded)
 	o.Items, o.Pages = 100, 3
 	second := page("repo:1", "2")
-	second.Announced = true
+	second.Expected = 2
 	o.Next = []domain.JobSpec{second}
 	created := x.finish(o).Created
 	x.fail(refs[2].ID)
@@ -137,7 +164,6 @@ func ledger(x *fixture) {
 		{Type: "LIST", Resource: "repo:2", Known: 1, Failed: 1},
 	})
 	third := page("repo:1", "3")
-	third.Announced = true
 	for _, items := range []int{100, 17} {
 		o = x.outcome(x.claim(created[0].ID), domain.JobSucceeded)
 		o.Items = items

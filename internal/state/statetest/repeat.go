@@ -110,7 +110,7 @@ func concurrentRepeats(x *fixture) {
 	for _, e := range effects {
 		want(x, "effect", e, effects[0])
 	}
-	want(x, "counts", x.wantCounts(r.ID).RunCounts, domain.RunCounts{Known: 10, Pending: 1, Succeeded: 1, Calls: 1, Documents: 5})
+	want(x, "counts", x.wantCounts(r.ID).RunCounts, domain.RunCounts{Known: 2, Pending: 1, Succeeded: 1, Calls: 1, Documents: 5})
 }
 
 func repeatedEndings(x *fixture) {

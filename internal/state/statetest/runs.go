@@ -134,7 +134,7 @@ func planRun(x *fixture) {
 		x.Errorf("job %d has no creation time", j.ID)
 	}
 	want(x, "job", j, domain.Job{
-		ID: refs[0].ID, RunID: r.ID, AccountID: r.AccountID, Priority: domain.PriorityHigh, JobSpec: spec("user"),
+		ID: refs[0].ID, RunID: r.ID, AccountID: r.AccountID, JobSpec: stored(spec("user"), domain.PriorityHigh),
 		Status: domain.JobReady, CreatedAt: j.CreatedAt,
 	})
 	r = x.wantCounts(r.ID)

@@ -182,6 +182,12 @@ func (x *fixture) claim(id int64) domain.Job {
 	return j
 }
 
+// stored is a spec as its job shows it.
+func stored(s domain.JobSpec, p domain.Priority) domain.JobSpec {
+	s.Priority, s.Expected = p, s.Calls()
+	return s
+}
+
 // take claims a job and reads it. It may be called from any goroutine.
 func (x *fixture) take(c state.Claim) (domain.Job, error) {
 	if err := x.Claim(x.Context(), c); err != nil {

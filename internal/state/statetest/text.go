@@ -34,7 +34,7 @@ func stringsKept(x *fixture) {
 		refs, err := x.PlanRun(x.Context(), r.ID, []domain.JobSpec{sp})
 		x.ok(err)
 		j := x.claim(refs[0].ID)
-		want(x, "spec", j.JobSpec, sp)
+		want(x, "spec", j.JobSpec, stored(sp, r.Priority))
 		o := x.outcome(j, domain.JobReady)
 		o.Failure = &domain.Failure{Kind: domain.FailureServer, Message: s}
 		o.Cursors = []domain.Cursor{{AccountID: a.ID, Resource: s, At: o.At}}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sluice/internal/domain"
+	"sluice/internal/engine"
+)
+
+// narrator puts the progress of runs into words.
+type narrator struct {
+	style style
+	now   func() time.Time
+}
+
+// pages is how far a run is.
+func (n narrator) pages(p engine.Progress) string {
+	return fmt.Sprintf("%s/%s pages", count(p.Done()), count(p.Known))
+}
+
+// fortune is what matters most about a run: how it ended, or what it waits for
+// and when it will end. It is empty when there is nothing to say yet.
+func (n narrator) fortune(p engine.Progress) string {
+	switch {
+	case p.Status == domain.RunCompleted && p.Failed > 0:
+		return n.style.red(fmt.Sprintf("ended after %s without what %s should have brought", n.lasted(p), plural(int(p.Failed), "failed job")))
+	case p.Status == domain.RunCompleted:
+		return n.style.green("complete in " + n.lasted(p))
+	case p.Status == domain.RunFinalizing:
+		return "computing statistics"
+	case !p.Status.Active():
+		return n.style.red(p.Status.String() + ": " + orDash(p.Reason))
+	}
+	var parts []string
+	if p.Failed > 0 {
+		parts = append(parts, n.style.red(plural(int(p.Failed), "job")+" failed"))
+	}
+	if len(p.Waits) > 0 {
+		parts = append(parts, n.style.yellow(waitText(p)))
+	}
+	if left := p.ETA.Sub(n.now()).Round(time.Second); !p.ETA.IsZero() && left > 0 {
+		parts = append(parts, "about "+left.String()+" to go")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (n narrator) lasted(p engine.Progress) string {
+	return p.FinishedAt.Sub(p.CreatedAt).Round(100 * time.Millisecond).String()
+}
+
+// effort is what a run has cost and brought, and what is left of its ration.
+func (n narrator) effort(p engine.Progress) string {
+	text := fmt.Sprintf("%s calls, %s documents", count(p.Calls), count(p.Documents))
+	if !p.Status.Active() || len(p.Quota) == 0 {
+		return text
+	}
+	left := make([]string, len(p.Quota))
+	for i, w := range p.Quota {
+		left[i] = w.Bucket + " " + count(int64(max(w.Available, 0)))
+	}
+	return text + "; quota left: " + strings.Join(left, ", ")
+}
+
+// describe is one run in a line.
+func (n narrator) describe(p engine.Progress) string {
+	parts := []string{n.pages(p), n.fortune(p), n.effort(p)}
+	if parts[1] == "" {
+		return parts[0] + ", " + parts[2]
+	}
+	return parts[0] + ", " + parts[1] + "; " + parts[2]
+}
+
+// waitText says what a run waits for and until when.
+func waitText(p engine.Progress) string {
+	texts := make([]string, len(p.Waits))
+	for i, w := range p.Waits {
+		texts[i] = reasonText(w)
+		if w.Until.IsZero() {
+			continue
+		}
+		until := " until "
+		if !isQuota(w) {
+			until = ", trying again at "
+		}
+		texts[i] += until + w.Until.Local().Format("15:04:05")
+	}
+	return strings.Join(texts, "; ")
+}
+
+// reasons is waitText without its times: what is worth saying only once.
+func reasons(p engine.Progress) string {
+	texts := make([]string, len(p.Waits))
+	for i, w := range p.Waits {
+		texts[i] = reasonText(w)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// isQuota tells a wait for the upstream's ration from one for something that
+// is broken.
+func isQuota(w engine.LaneWait) bool { return w.Reason != reasonText(w) }
+
+func reasonText(w engine.LaneWait) string {
+	// A lane is its owner, whose name says nothing to people, and its bucket.
+	bucket := w.Lane[strings.LastIndexByte(w.Lane, '/')+1:]
+	switch w.Reason {
+	case "primary":
+		return "waits for " + bucket + " quota"
+	case "floor":
+		return "waits for " + bucket + " quota beyond what its owner keeps"
+	case "points", "concurrency":
+		return "waits for the secondary limit of " + bucket
+	case "retry_after":
+		return "waits as the upstream asked"
+	}
+	return w.Reason
+}
+
+// count writes a number with thousands separators.
+func count(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

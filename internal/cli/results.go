@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sluice/internal/domain"
+	"sluice/internal/engine"
+	"sluice/internal/stats"
+)
+
+// result is how one account's collection went.
+type result struct {
+	Login      string           `json:"login"`
+	Run        int64            `json:"run"`
+	Status     domain.RunStatus `json:"status"`
+	Reason     string           `json:"reason,omitempty"`
+	Calls      int64            `json:"calls"`
+	Documents  int64            `json:"documents"`
+	FailedJobs int64            `json:"failed_jobs"`
+	// Paused is set when the account waits for a person.
+	Paused     bool            `json:"paused,omitempty"`
+	Statistics json.RawMessage `json:"statistics,omitempty"`
+}
+
+func resultOf(p engine.Progress) result {
+	r := result{
+		Login: p.Login, Run: p.ID, Status: p.Status, Reason: p.Reason,
+		Calls: p.Calls, Documents: p.Documents, FailedJobs: p.Failed,
+	}
+	if waitsForPerson(p) {
+		r.Paused, r.Reason = true, waitText(p)
+	}
+	return r
+}
+
+// summary is what collect and demo print at the end.
+type summary struct {
+	Accounts  int            `json:"accounts"`
+	Runs      map[string]int `json:"runs"`
+	Calls     int64          `json:"calls"`
+	Documents int64          `json:"documents"`
+	Results   []result       `json:"results"`
+}
+
+func summarize(order []int64, last map[int64]engine.Progress) summary {
+	s := summary{Accounts: len(order), Runs: map[string]int{}}
+	for _, id := range order {
+		r := resultOf(last[id])
+		s.Runs[r.Status.String()]++
+		s.Calls += r.Calls
+		s.Documents += r.Documents
+		s.Results = append(s.Results, r)
+	}
+	return s
+}
+
+// runsText counts the runs by how they ended.
+func (s summary) runsText() string {
+	parts := make([]string, 0, len(s.Runs))
+	for _, status := range slices.Sorted(maps.Keys(s.Runs)) {
+		parts = append(parts, fmt.Sprintf("%d %s", s.Runs[status], status))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// exit turns what happened into the error that sets the exit code.
+func (s summary) exit() error {
+	var failed error
+	for _, r := range s.Results {
+		switch {
+		case r.Paused:
+			return &exitError{exitUnauthorized, errors.New(r.Login + " is paused: " + r.Reason)}
+		case r.Status != domain.RunCompleted && failed == nil:
+			failed = errors.New("the collection of " + r.Login + " ended " + r.Status.String() + ": " + r.Reason)
+		case r.FailedJobs > 0 && failed == nil:
+			failed = fmt.Errorf("the collection of %s is incomplete: `sluice job list --run %d --status FAILED` shows what is missing", r.Login, r.Run)
+		}
+	}
+	return failed
+}
+
+// printResults writes what became of every account, and its statistics.
+func (a *App) printResults(sum summary) error {
+	for _, r := range sum.Results {
+		status := r.Status.String()
+		if r.Paused {
+			status = "PAUSED"
+		}
+		fmt.Fprintf(a.Out, "%s: %s, %s documents with %s calls", r.Login, status, count(r.Documents), count(r.Calls))
+		if r.Reason != "" {
+			fmt.Fprintf(a.Out, " (%s)", r.Reason)
+		}
+		fmt.Fprintln(a.Out)
+		if r.Statistics == nil {
+			continue
+		}
+		var st stats.Account
+		if err := json.Unmarshal(r.Statistics, &st); err != nil {
+			return fmt.Errorf("read the statistics of %s: %w", r.Login, err)
+		}
+		a.printStatistics(st)
+	}
+	return nil
+}
+
+func (a *App) printStatistics(st stats.Account) {
+	line := func(what, format string, args ...any) {
+		fmt.Fprintf(a.Out, "  %-14s "+format+"\n", append([]any{what}, args...)...)
+	}
+	line("repositories", "%s owned, %s stars received", count(st.Repositories.Owned), count(st.Repositories.Stars))
+	line("commits", "%s (%s lines added, %s deleted), %s to repositories of others",
+		count(st.Commits.Own), count(st.Commits.Additions), count(st.Commits.Deletions), count(st.Commits.ToOthers))
+	line("issues", "%s opened, %s solved", count(st.Issues.Opened), count(st.Issues.Solved))
+	line("pull requests", "%s opened, %s merged, %s of them in repositories of others", count(st.Pulls.Opened), count(st.Pulls.Merged), count(st.Pulls.MergedToOthers))
+	line("activity", "%s on %s; longest streak %s", count(st.Activity.Total), plural(int(st.Activity.ActiveDays), "day"), plural(int(st.Activity.Longest.Days), "day"))
+	if len(st.Languages) > 0 {
+		names := make([]string, 0, 3)
+		for _, l := range st.Languages[:min(3, len(st.Languages))] {
+			names = append(names, l.Name)
+		}
+		line("languages", "%s", strings.Join(names, ", "))
+	}
+	line("scores", "activity %.1f, impact %.1f", st.Scores.Activity, st.Scores.Impact)
+}

@@ -25,9 +25,10 @@ const collectionWorkers = 16
 
 // effort is what one pass over the upstream took.
 type effort struct {
-	calls int
-	took  time.Duration
-	cpu   time.Duration
+	calls     int
+	documents int64
+	took      time.Duration
+	cpu       time.Duration
 }
 
 func (e effort) perSecond() float64 { return float64(e.calls) / e.took.Seconds() }
@@ -41,7 +42,8 @@ func collection(ctx context.Context, l *lab) error {
 	server := httptest.NewServer(world)
 	defer server.Close()
 	tape := newRecorder()
-	if _, err := l.collect(ctx, world, github.Options{BaseURL: server.URL, Transport: tape}); err != nil {
+	recording, err := l.collect(ctx, world, github.Options{BaseURL: server.URL, Transport: tape})
+	if err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
 	l.notef("recorded %d requests of %d accounts", len(tape.requests), len(world.Logins()))
@@ -67,7 +69,8 @@ func collection(ctx context.Context, l *lab) error {
 	ratio := report.Median(report.Ratios(ours, bare))
 	rate := report.Line{
 		Name: "collection", Value: report.Median(ours), Unit: "requests/s",
-		Detail: fmt.Sprintf("%d requests of %d accounts, %d workers, median of %d rounds", len(tape.requests), len(world.Logins()), collectionWorkers, len(ours)),
+		Detail: fmt.Sprintf("%d requests of %d accounts with %d documents, %d workers, median of %d rounds",
+			len(tape.requests), len(world.Logins()), recording.documents, collectionWorkers, len(ours)),
 	}.Against("bare loop of the same requests", report.Median(bare)).WithRatio(ratio).Aim(">= 0.5x", ratio >= 0.5)
 	cpu := report.Line{
 		Name: "collection_cpu", Value: report.Median(ourCPU), Unit: "µs/request",
@@ -106,12 +109,14 @@ func (l *lab) collect(ctx context.Context, world *sim.Server, o github.Options) 
 	if err != nil {
 		return effort{}, err
 	}
-	return timed(func() (int, error) {
+	e, err = timed(func() (int, error) {
 		if err := runAll(ctx, svc, accounts); err != nil {
 			return 0, err
 		}
 		return int(svc.Engine.Counters().Calls.Load()), nil
 	})
+	e.documents = svc.Engine.Counters().Documents.Load()
+	return e, err
 }
 
 // timed measures wall and processor time of work that says how many calls it

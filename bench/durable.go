@@ -80,8 +80,12 @@ func (l *lab) contests(ctx context.Context) ([]*contest, error) {
 	}, nil
 }
 
-// peers are asynq, River on SQLite and River on PostgreSQL, in this order.
+// peers are asynq, River on SQLite and River on PostgreSQL, in this order. All
+// benchmarks share them.
 func (l *lab) peers(ctx context.Context) ([]peer.Peer, error) {
+	if l.shared != nil {
+		return l.shared, nil
+	}
 	redis, err := l.servers.Redis(ctx)
 	if err != nil {
 		return nil, err
@@ -94,7 +98,8 @@ func (l *lab) peers(ctx context.Context) ([]peer.Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []peer.Peer{peer.NewAsynq(redis), peer.NewRiverSQLite(files), peer.NewRiverPostgres(postgres)}, nil
+	l.shared = []peer.Peer{peer.NewAsynq(redis), peer.NewRiverSQLite(files), peer.NewRiverPostgres(postgres)}
+	return l.shared, nil
 }
 
 // sluiceNoop is the rate of n no-op jobs through the whole engine.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"sluice/bench/peer"
 	"sluice/bench/report"
 	"sluice/bench/servers"
 )
@@ -38,6 +39,7 @@ type lab struct {
 	settings
 	dir     string
 	servers *servers.Set
+	shared  []peer.Peer
 	report  *report.Report
 	log     io.Writer
 }

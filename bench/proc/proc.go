@@ -3,7 +3,9 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -49,22 +51,30 @@ func Read(pid int) (Usage, error) {
 		return Usage{}, err
 	}
 	for _, thread := range threads {
-		run, err := readRun(thread)
-		if err != nil {
-			return Usage{}, err
+		err := u.addThread(thread)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
+			return Usage{}, err // a thread that has just ended is left out
 		}
-		status, err := os.ReadFile(filepath.Join(thread, "status"))
-		if err != nil {
-			return Usage{}, err
-		}
-		switches, err := parseStatus(string(status), "voluntary_ctxt_switches")
-		if err != nil {
-			return Usage{}, err
-		}
-		u.Run += run
-		u.Voluntary += switches
 	}
 	return u, nil
+}
+
+func (u *Usage) addThread(thread string) error {
+	run, err := readRun(thread)
+	if err != nil {
+		return err
+	}
+	status, err := os.ReadFile(filepath.Join(thread, "status"))
+	if err != nil {
+		return err
+	}
+	switches, err := parseStatus(string(status), "voluntary_ctxt_switches")
+	if err != nil {
+		return err
+	}
+	u.Run += run
+	u.Voluntary += switches
+	return nil
 }
 
 // parseTicks adds up fields 14 and 15 of a stat line. The program's name may
@@ -136,8 +146,8 @@ func Self() (time.Duration, error) {
 // /var/tmp where the usual one is memory, as an fsync there costs nothing.
 func OnDisk() string {
 	const tmpfs = 0x01021994
-	var fs syscall.Statfs_t
-	if err := syscall.Statfs(os.TempDir(), &fs); err == nil && fs.Type == tmpfs {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(os.TempDir(), &stat); err == nil && stat.Type == tmpfs {
 		return "/var/tmp"
 	}
 	return os.TempDir()

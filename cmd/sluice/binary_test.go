@@ -95,10 +95,8 @@ func sluice(t *testing.T, env []string, args ...string) answer {
 	if err != nil && code < 0 {
 		t.Fatalf("sluice %v: %v", args, err)
 	}
-	if args[0] != "sim" {
-		checkNoSecret(t, "stdout", out.String())
-		checkNoSecret(t, "stderr", errOut.String())
-	}
+	checkNoSecret(t, "stdout", out.String())
+	checkNoSecret(t, "stderr", errOut.String())
 	return answer{code, out.String(), errOut.String()}
 }
 

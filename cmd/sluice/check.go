@@ -20,6 +20,9 @@ func check(ctx context.Context, o cli.ServiceOptions) []cli.Finding {
 	return []cli.Finding{checkFolder(o.DataDir), checkSpace(o.DataDir), checkDatabase(o.DataDir), checkUpstream(ctx, o.GitHubURL)}
 }
 
+// mayEnterAndWrite is W_OK|X_OK of access(2).
+const mayEnterAndWrite = 0x2 | 0x1
+
 func checkFolder(dir string) cli.Finding {
 	f := cli.Finding{What: "data folder", Fix: "create it, make it writable, or give another with --data-dir"}
 	info, err := os.Stat(dir)
@@ -30,6 +33,8 @@ func checkFolder(dir string) cli.Finding {
 		f.Detail = err.Error()
 	case !info.IsDir():
 		f.Detail = dir + " is not a folder"
+	case syscall.Access(dir, mayEnterAndWrite) != nil:
+		f.Detail = dir + " cannot be written"
 	default:
 		f.OK, f.Detail = true, dir
 		if holder := sqlitedb.Holder(dir); holder != "" {
@@ -63,7 +68,8 @@ func checkSpace(dir string) cli.Finding {
 func checkDatabase(dir string) cli.Finding {
 	f := cli.Finding{What: "database", Fix: "restore it from a backup, or move it aside to collect anew"}
 	path := filepath.Join(dir, sqlitedb.FileName)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	// What is not even a folder is the folder's finding, not the database's.
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		f.OK, f.Detail = true, "none yet"
 		return f
 	}

@@ -226,8 +226,8 @@ func (a *App) service(o *options, holder string) (ServiceOptions, error) {
 }
 
 func (a *App) style(w io.Writer) style {
-	_, off := a.Env("NO_COLOR")
-	return style{on: !off && terminalSize(w).width > 0}
+	none, _ := a.Env("NO_COLOR")
+	return style{on: none == "" && terminalSize(w).width > 0}
 }
 
 // quietly keeps warnings out of the progress that a command shows, unless they

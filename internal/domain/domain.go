@@ -46,7 +46,12 @@ type Account struct {
 	Reason string `json:"reason,omitempty"`
 	// Owner names whose ration the account's calls draw on: a salted hash,
 	// never the credential itself.
-	Owner     string    `json:"owner"`
+	Owner string `json:"owner"`
+	// Floor is what the owner keeps of each quota window for himself; 0 means
+	// the configured floor.
+	Floor int `json:"floor,omitempty"`
+	// Hours is the time of day that the owner keeps for himself.
+	Hours     Hours     `json:"hours,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestCollectsAccountsCompletely(t *testing.T) {
-	w := newWorld(t, sim.Options{Seed: 7, Accounts: 4}, wiring.Options{})
+	w := newWorld(t, sim.Options{Seed: 7, Accounts: 2}, wiring.Options{})
 	for _, c := range w.signupAll() {
 		w.wantWhole(c)
 	}

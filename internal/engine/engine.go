@@ -109,6 +109,7 @@ type Engine struct {
 	runs     *runCache
 	waits    *waitBoard
 	outages  *outages
+	paces    *paces
 	watchers *watchers
 	renewer  *renewer
 	finisher *finisher
@@ -144,6 +145,7 @@ func New(p Ports, cfg Config) (*Engine, error) {
 	e.runs = newRunCache(p.State)
 	e.waits = newWaitBoard(e.cfg.Now)
 	e.outages = newOutages(e.cfg)
+	e.paces = newPaces()
 	e.watchers = &watchers{}
 	e.counters = &Counters{}
 	e.renewer = newRenewer(p.Dispatch, e.cfg)

@@ -18,6 +18,9 @@ func (e *Engine) settle(ctx context.Context, b *begun, r source.Result) state.Ou
 	if r.Verdict == source.PauseAccount && e.renewed(ctx, b) {
 		r.Verdict = source.Wait
 	}
+	if window != nil {
+		e.paces.saw(b.lease.Lane, b.permit.GrantedAt, e.cfg.Now(), window.Reset)
+	}
 	o := e.judge(b.lease.Lane, b.job, r)
 	o.Window, o.Owner = window, e.ownerOf(ctx, b, r)
 	if o.To == domain.JobReady && !o.CountFailure && o.NotBefore.After(o.At) {

@@ -16,8 +16,10 @@ type Progress struct {
 	Waits []LaneWait `json:"waits,omitempty"`
 	// Quota is what is known about the owner whose ration the run draws on.
 	Quota []quota.Window `json:"quota,omitempty"`
-	// ETA is when the run will end by what is known now; zero if it cannot
-	// be said.
+	// Forecast is what is left and when it will be done; nil once the run has
+	// ended, or while it waits for a person.
+	Forecast *Forecast `json:"forecast,omitempty"`
+	// ETA is the forecast's end.
 	ETA time.Time `json:"eta,omitzero"`
 }
 
@@ -55,28 +57,10 @@ func (e *Engine) Progress(ctx context.Context, run domain.Run) (Progress, error)
 			p.Waits = append(p.Waits, LaneWait{Lane: lane, Wait: wait})
 		}
 	}
-	p.ETA = estimate(run, p.Quota, e.cfg.Now())
+	forecast, err := e.forecast(ctx, run, a.Owner, p.Quota)
+	if err != nil {
+		return p, err
+	}
+	p.Forecast, p.ETA = &forecast, forecast.Ends
 	return p, nil
-}
-
-// estimate says when a run ends if the calls it knows of are all there are:
-// at the pace so far while the ration lasts, and then at the ration's pace.
-func estimate(run domain.Run, windows []quota.Window, now time.Time) time.Time {
-	left := run.Known - run.Done()
-	elapsed := now.Sub(run.CreatedAt)
-	if left <= 0 || run.Done() == 0 || elapsed <= 0 {
-		return time.Time{}
-	}
-	pace := elapsed / time.Duration(run.Done())
-	available, tightest := int64(0), quota.Window{}
-	for _, w := range windows {
-		available += int64(max(w.Available, 0))
-		if !w.Reset.IsZero() && (tightest.Reset.IsZero() || w.Available < tightest.Available) {
-			tightest = w
-		}
-	}
-	if left <= available || tightest.Reset.Before(now) {
-		return now.Add(time.Duration(left) * pace)
-	}
-	return tightest.Reset.Add(time.Duration(left-available) * pace)
 }

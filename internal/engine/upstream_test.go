@@ -20,7 +20,7 @@ var passingFaults = []struct {
 	kind  domain.FailureKind
 	says  string
 }{
-	{"malformed JSON", sim.MalformedJSON(), domain.FailureMalformed, "JSON"},
+	{"malformed JSON", sim.MalformedJSON(), domain.FailureMalformed, "not as expected"},
 	{"truncated body", sim.TruncatedBody(), domain.FailureMalformed, "cut off"},
 	{"server error", sim.ServerError(500), domain.FailureServer, "GitHub answers 500 Server Error"},
 	{"HTML error page", sim.HTMLErrorPage(), domain.FailureServer, "GitHub answers 502 with an HTML page"},

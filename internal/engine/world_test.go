@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sluice/internal/domain"
@@ -80,7 +81,11 @@ func (s *service) open() {
 
 func (s *service) start() {
 	s.t.Helper()
-	if err := s.svc.Engine.Start(s.t.Context()); err != nil {
+	err := s.svc.Engine.Start(s.t.Context())
+	for domain.CodeOf(err) == domain.CodeUnavailable {
+		err = s.svc.Engine.Start(s.t.Context())
+	}
+	if err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -134,10 +139,15 @@ func (s *service) until(what string, holds func() bool) {
 }
 
 // wait returns a run when it has ended.
-func (s *service) wait(run domain.Run) (ended domain.Run) {
+func (s *service) wait(run domain.Run) domain.Run {
 	s.t.Helper()
+	ended := run
+	seen := int64(-1)
 	s.until("the end of a run", func() bool {
-		ended = s.stored(run)
+		// The engine speaks up for every job.
+		if now := s.svc.Engine.Counters().RunsEnded.Load(); now != seen {
+			seen, ended = now, s.stored(run)
+		}
 		return !ended.Status.Active()
 	})
 	return ended
@@ -183,6 +193,9 @@ func small(accounts int) sim.Options {
 	}}
 }
 
+// simServerError is a fault that is retried.
+var simServerError = sim.ServerError(500)
+
 // quick makes retries follow at once.
 func quick() engine.Config {
 	return engine.Config{BackoffBase: time.Millisecond, BackoffMax: 20 * time.Millisecond, Workers: 4}
@@ -216,6 +229,19 @@ func worldOf(t *testing.T, upstream *sim.Server, src github.Options, o wiring.Op
 	}
 	return &world{service: started(t, made, o), sim: upstream}
 }
+
+// bubble runs a test whose clock stands still unless everybody waits. It begins
+// after everything in the simulated worlds has happened.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		pass(time.Until(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)))
+		test(t)
+	})
+}
+
+// pass lets time go by in a bubble.
+func pass(d time.Duration) { <-time.After(d) }
 
 // direct carries requests to a handler without a network.
 type direct struct{ handler http.Handler }
@@ -342,6 +368,10 @@ func listen(t *testing.T, address string) net.Listener {
 		t.Fatal(err)
 	}
 	return l
+}
+
+func sourceAt(l net.Listener) github.Options {
+	return github.Options{BaseURL: "http://" + l.Addr().String()}
 }
 
 func serve(t *testing.T, l net.Listener, h http.Handler) {

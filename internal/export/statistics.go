@@ -14,13 +14,13 @@ import (
 // account, as docs/statistics.md defines them.
 type AccountStatistics struct {
 	// ID is the account's own; RepositoryID is always null.
-	ID           int64     `json:"id" parquet:"id"`
-	Account      string    `json:"account" parquet:"account"`
-	Source       string    `json:"source" parquet:"source,dict"`
-	RepositoryID *int64    `json:"repository_id" parquet:"repository_id,optional"`
-	RunID        int64     `json:"run_id" parquet:"run_id"`
-	AsOf         time.Time `json:"as_of" parquet:"as_of,timestamp(microsecond)"`
-	ComputedAt   time.Time `json:"computed_at" parquet:"computed_at,timestamp(microsecond)"`
+	ID           int64      `json:"id" parquet:"id"`
+	Account      string     `json:"account" parquet:"account"`
+	Source       string     `json:"source" parquet:"source,dict"`
+	RepositoryID *int64     `json:"repository_id" parquet:"repository_id,optional"`
+	RunID        int64      `json:"run_id" parquet:"run_id"`
+	AsOf         *time.Time `json:"as_of" parquet:"as_of,optional,timestamp(microsecond)"`
+	ComputedAt   *time.Time `json:"computed_at" parquet:"computed_at,optional,timestamp(microsecond)"`
 
 	ActivityScore float64 `json:"activity_score" parquet:"activity_score"`
 	ImpactScore   float64 `json:"impact_score" parquet:"impact_score"`
@@ -119,7 +119,7 @@ func rank(ctx context.Context, ranking Ranking) (map[int64]standings, error) {
 func figuresRow(account domain.Account, f *stats.Account) AccountStatistics {
 	row := AccountStatistics{
 		ID: account.ID, Account: account.Login, Source: account.Source,
-		RunID: f.RunID, AsOf: f.AsOf.UTC(), ComputedAt: f.ComputedAt.UTC(),
+		RunID: f.RunID, AsOf: instant(f.AsOf), ComputedAt: instant(f.ComputedAt),
 		ActivityScore: f.Scores.Activity, ImpactScore: f.Scores.Impact,
 		Repositories: f.Repositories.Owned, RepositoriesForks: f.Repositories.Forks, RepositoriesPrivate: f.Repositories.Private,
 		RepositoriesOfOthers: f.Repositories.OfOthers, StarsReceived: f.Repositories.Stars,

@@ -92,6 +92,11 @@ func (s *State) Ledger(ctx context.Context, run int64) ([]state.LedgerLine, erro
 	return get(ctx, s.plan, "Ledger", func() ([]state.LedgerLine, error) { return s.inner.Ledger(ctx, run) })
 }
 
+// ReserveForOwner implements state.Accounts.
+func (s *State) ReserveForOwner(ctx context.Context, id int64, floor int, hours domain.Hours) (domain.Account, error) {
+	return get(ctx, s.plan, "ReserveForOwner", func() (domain.Account, error) { return s.inner.ReserveForOwner(ctx, id, floor, hours) })
+}
+
 // Outlook implements state.Runs.
 func (s *State) Outlook(ctx context.Context, run int64) ([]state.Outlook, error) {
 	return get(ctx, s.plan, "Outlook", func() ([]state.Outlook, error) { return s.inner.Outlook(ctx, run) })

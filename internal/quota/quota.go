@@ -20,6 +20,7 @@ const (
 	ReasonConcurrency Reason = "concurrency" // too many calls of this owner are in flight
 	ReasonPoints      Reason = "points"      // the endpoint's points per minute are spent
 	ReasonRetryAfter  Reason = "retry_after" // the upstream told the owner to stay away
+	ReasonHours       Reason = "hours"       // the owner keeps these hours for himself
 )
 
 // Ask is a request for one call.
@@ -32,6 +33,8 @@ type Ask struct {
 	Cost int
 	// Points is what the call takes from the minute, at least 1.
 	Points int
+	// Floor, if positive, replaces the bucket's floor for this owner.
+	Floor int
 }
 
 // Permit stands for one granted call. The caller holds it until the call is
@@ -94,12 +97,14 @@ type Keeper interface {
 
 // Window is what is known about one owner's bucket, for display and forecast.
 type Window struct {
-	Owner     string    `json:"owner"`
-	Bucket    string    `json:"bucket"`
-	Limit     int       `json:"limit"`
-	Available int       `json:"available"`
-	InFlight  int       `json:"in_flight"`
-	Reset     time.Time `json:"reset,omitzero"`
+	Owner     string `json:"owner"`
+	Bucket    string `json:"bucket"`
+	Limit     int    `json:"limit"`
+	Available int    `json:"available"`
+	InFlight  int    `json:"in_flight"`
+	// Floor is what of each window is kept for the owner.
+	Floor int       `json:"floor"`
+	Reset time.Time `json:"reset,omitzero"`
 	// ParkedUntil and Parked say until when and why nobody is served.
 	ParkedUntil time.Time `json:"parked_until,omitzero"`
 	Parked      Reason    `json:"parked,omitempty"`

@@ -70,6 +70,8 @@ type Count struct {
 	// started is the first grant of the window, answered the last time a call
 	// ended that may have been counted without the upstream saying so.
 	started, answered time.Time
+	// kept is the floor that the owner asked for; 0 if he did not.
+	kept int
 }
 
 // losses adds up calls that ended without an answer until a header proves to
@@ -187,9 +189,15 @@ func (c *Count) available() int {
 	return min(c.left, c.reported-c.inflight-c.lost.total())
 }
 
-// floor is what the owner keeps. It shrinks with a limit below the configured
+// Keep replaces the floor; 0 goes back to the configured one.
+func (c *Count) Keep(floor int) { c.kept = floor }
+
+// floor is what the owner keeps: his own word first. The configured one shrinks with a limit below the configured
 // one, so that a small ration is not kept back altogether.
 func (c *Count) floor() int {
+	if c.kept > 0 {
+		return c.kept
+	}
 	if c.limit >= c.cfg.Limit || c.cfg.Limit <= 0 {
 		return c.cfg.Floor
 	}
@@ -270,7 +278,7 @@ func (c *Count) Snapshot(skew *Skew) domain.QuotaWindow {
 
 // View is the form for display.
 func (c *Count) View(skew *Skew) Window {
-	w := Window{Limit: c.limit, Available: max(c.available()-c.floor(), 0), InFlight: c.inflight}
+	w := Window{Limit: c.limit, Available: max(c.available()-c.floor(), 0), InFlight: c.inflight, Floor: c.floor()}
 	w.Reset, _ = c.end(skew)
 	return w
 }

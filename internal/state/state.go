@@ -27,6 +27,8 @@ type Accounts interface {
 	// pauses its waiting jobs; resuming makes paused jobs ready again and
 	// returns them.
 	SetAccountState(ctx context.Context, id int64, to domain.AccountState, reason string) ([]domain.JobRef, error)
+	// ReserveForOwner sets what an account's owner keeps for himself.
+	ReserveForOwner(ctx context.Context, id int64, floor int, hours domain.Hours) (domain.Account, error)
 	// Credential returns the sealed credential and the id of its key.
 	Credential(ctx context.Context, account int64) (Sealed, error)
 }

@@ -24,7 +24,7 @@ type Factory struct {
 
 // Run runs every case.
 func Run(t *testing.T, f Factory) {
-	cases := slices.Concat(upsertCases, payloadCases, scanCases)
+	cases := slices.Concat(upsertCases, payloadCases, scanCases, deletedCases)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

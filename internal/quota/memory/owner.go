@@ -69,6 +69,7 @@ func (o *owner) reserve(now time.Time, b *bucket, ask quota.Ask, concurrency int
 		return retryAt, quota.ReasonPoints
 	}
 	id := ids.Add(1)
+	b.count.Keep(ask.Floor)
 	if retryAt, why := b.count.Reserve(now, &o.skew, id, ask.Cost); why != "" {
 		points.Release(ask.Points)
 		return retryAt, why

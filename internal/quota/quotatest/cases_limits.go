@@ -32,6 +32,19 @@ func floorIsKept(s *suite) {
 	s.wantResetWait(s.refused(ask(alice, core), quota.ReasonFloor), u.Reset(s.Now()))
 }
 
+func floorOfTheOwner(s *suite) {
+	l := s.limits(10)
+	l.Floor = 3
+	s.start(l)
+	u := s.upstream(10)
+	own := ask(alice, core)
+	own.Floor = 6
+	s.spend(u, own, 4)
+	s.wantResetWait(s.refused(own, quota.ReasonFloor), u.Reset(s.Now()))
+	s.spend(u, ask(alice, core), 3)
+	s.wantResetWait(s.refused(ask(alice, core), quota.ReasonFloor), u.Reset(s.Now()))
+}
+
 func floorShrinks(s *suite) {
 	l := s.limits(5000)
 	l.Floor = 100

@@ -69,6 +69,7 @@ func cases() map[string]func(*suite) {
 	return map[string]func(*suite){
 		"grants to the limit and not one more":   limitIsExact,
 		"the floor is kept":                      floorIsKept,
+		"an owner has a floor of his own":        floorOfTheOwner,
 		"the floor shrinks with the limit":       floorShrinks,
 		"concurrency over all buckets":           concurrencyIsBounded,
 		"points fall out of the period":          pointsFallOut,

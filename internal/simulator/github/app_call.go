@@ -6,7 +6,10 @@ import (
 	"strconv"
 )
 
-const suspendedMessage = "This installation has been suspended"
+const (
+	endpointAccessTokens = "access_tokens"
+	suspendedMessage     = "This installation has been suspended"
+)
 
 // appRoute recognises POST /app/installations/{id}/access_tokens.
 func appRoute(method string, segments []string) (route, bool) {

@@ -9,21 +9,20 @@ import (
 // The classes of endpoints: the audit counts by them and the points per minute
 // are given per class.
 const (
-	endpointUser         = "user"
-	endpointViewer       = "viewer"
-	endpointEvents       = "events"
-	endpointUserRepos    = "user_repos"
-	endpointRepo         = "repo"
-	endpointCommits      = "commits"
-	endpointCommit       = "commit"
-	endpointIssues       = "issues"
-	endpointIssue        = "issue"
-	endpointPulls        = "pulls"
-	endpointPull         = "pull"
-	endpointRateLimit    = "rate_limit"
-	endpointGraphQL      = "graphql"
-	endpointAccessTokens = "access_tokens"
-	endpointOther        = "other"
+	endpointUser      = "user"
+	endpointViewer    = "viewer"
+	endpointEvents    = "events"
+	endpointUserRepos = "user_repos"
+	endpointRepo      = "repo"
+	endpointCommits   = "commits"
+	endpointCommit    = "commit"
+	endpointIssues    = "issues"
+	endpointIssue     = "issue"
+	endpointPulls     = "pulls"
+	endpointPull      = "pull"
+	endpointRateLimit = "rate_limit"
+	endpointGraphQL   = "graphql"
+	endpointOther     = "other"
 )
 
 // route is a request's path taken apart.

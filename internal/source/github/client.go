@@ -24,7 +24,7 @@ type request struct {
 	// target is path and query below the base URL; empty for GraphQL.
 	target string
 	etag   string
-	// query is the GraphQL request body.
+	// query is a GraphQL request's body; with a target, what is posted to it.
 	query []byte
 }
 
@@ -64,6 +64,10 @@ func (s *Source) fetch(ctx context.Context, token string, r request) (*answer, *
 		res.Quota = rateOf(a, "")
 		return nil, res
 	}
+	if a.status >= http.StatusBadRequest && token != "" {
+		// Before anything is quoted from it: a shortened secret is one still.
+		a.body = bytes.ReplaceAll(a.body, []byte(token), []byte(hiddenToken))
+	}
 	return a, nil
 }
 
@@ -72,7 +76,8 @@ func (s *Source) newRequest(ctx context.Context, token string, r request) (*http
 	if r.query != nil {
 		req.Method, req.URL = http.MethodPost, s.graphql
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(r.query)), int64(len(r.query))
-	} else {
+	}
+	if r.query == nil || r.target != "" {
 		u, err := s.resolve(r.target)
 		if err != nil {
 			return nil, errors.New("the address of the call cannot be made into a request")

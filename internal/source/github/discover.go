@@ -195,6 +195,7 @@ func (d *discovery) repository(r repository) (wrong string) {
 	}
 	if walk != DiscoverReposPushed {
 		d.issuesAndPulls(r)
+		d.addSweeps(r)
 	}
 	return ""
 }

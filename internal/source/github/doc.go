@@ -25,4 +25,11 @@
 // only, and bounds the size of an answer. go-github is not used: it has no
 // conditional requests, refuses calls locally on its own count of the quota,
 // and follows redirects with the token to whatever host they name.
+//
+// # App installations
+//
+// A credential is a token or an [AppCredential]. For the latter the source asks
+// GitHub for an installation's token before a job's call, keeps it in memory
+// and replaces it before it ends. Asking is no data call: it takes nothing from
+// the installation's quota.
 package github

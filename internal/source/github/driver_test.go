@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -120,7 +121,9 @@ func (d *driver) keep(spec domain.JobSpec, res source.Result) {
 	}
 	for _, gone := range res.Absences {
 		for key, doc := range d.docs {
-			if doc.Repository == gone.Repository && gone.Kind == "" {
+			swept := key.Kind == gone.Kind && doc.Number > gone.After && doc.Number <= gone.UpTo &&
+				doc.CreatedAt.Before(gone.CreatedBefore) && !slices.Contains(gone.Present, doc.Number)
+			if doc.Repository == gone.Repository && (gone.Kind == "" || swept) {
 				doc.Deleted = true
 				d.docs[key] = doc
 			}

@@ -20,6 +20,8 @@ const (
 	CommitDetail         = "COMMIT_DETAIL"
 	RepoIssues           = "REPO_ISSUES"
 	RepoPulls            = "REPO_PULLS"
+	SweepIssues          = "SWEEP_ISSUES"
+	SweepPulls           = "SWEEP_PULLS"
 )
 
 // The buckets of GitHub's ration that the jobs draw on.
@@ -65,6 +67,8 @@ type params struct {
 	Full  bool   `json:"full,omitempty"`
 	Head  string `json:"head,omitempty"`
 	Total int    `json:"total,omitempty"`
+	// Last is the highest number that a sweep has passed.
+	Last int64 `json:"last,omitempty"`
 	// Moved marks a job that already follows a redirect.
 	Moved bool `json:"moved,omitempty"`
 }

@@ -30,6 +30,10 @@ type Options struct {
 	// Overlap is how far before its cursor a later run begins, to make up for
 	// whole-second clocks and lagging replicas; 10 s by default.
 	Overlap time.Duration
+	// SweepEvery is how often a repository's issues and pull requests are
+	// compared by number with what is stored, to find deleted ones; 7 days by
+	// default, negative for never.
+	SweepEvery time.Duration
 	// Now is the local clock; nil means time.Now.
 	Now func() time.Time
 
@@ -52,6 +56,7 @@ type Source struct {
 	rest    *url.URL
 	graphql *url.URL
 	queries queries
+	apps    *appTokens
 }
 
 // New makes a Source, or says which option is wrong.
@@ -62,6 +67,7 @@ func New(opt Options) (*Source, error) {
 	opt.MaxBody = cmp.Or(opt.MaxBody, 64<<20)
 	opt.MaxPayload = cmp.Or(opt.MaxPayload, 1<<20)
 	opt.Overlap = cmp.Or(opt.Overlap, 10*time.Second)
+	opt.SweepEvery = cmp.Or(opt.SweepEvery, 7*24*time.Hour)
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
@@ -75,7 +81,7 @@ func New(opt Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{opt: opt, rest: rest, graphql: graphqlURL(rest), queries: newQueries(opt)}, nil
+	return &Source{opt: opt, rest: rest, graphql: graphqlURL(rest), queries: newQueries(opt), apps: newAppTokens()}, nil
 }
 
 func parseBase(raw string) (*url.URL, error) {

@@ -23,7 +23,8 @@ const secondaryPause = time.Minute
 //	301, 307   one more job at the new address, on the same host only
 //	304        the remembered page stands for it, free of charge with a token
 //	400, 422   the request is refused: the job fails
-//	401        the token is refused: the account pauses
+//	401        the token is refused: the account pauses; an app's token is
+//	           first replaced
 //	403, 429   see refused
 //	404        an unknown login fails the run; a repository is gone
 //	408, 5xx   tried again
@@ -38,6 +39,8 @@ func (s *Source) understand(c *call, op operation, a *answer) source.Result {
 	case code == http.StatusMovedPermanently, code == http.StatusFound,
 		code == http.StatusTemporaryRedirect, code == http.StatusPermanentRedirect:
 		return s.moved(c, a)
+	case code == http.StatusUnauthorized && c.access.of != nil:
+		return c.access.refused(a)
 	case code == http.StatusUnauthorized:
 		return source.Result{Verdict: source.PauseAccount, Failure: failure(domain.FailureCredential,
 			"GitHub does not accept the token of %s (401 %s); make a new one in GitHub's settings under developer settings and give it with SLUICE_GITHUB_TOKEN or --token-file",
@@ -130,6 +133,8 @@ func (s *Source) refused(c *call, a *answer) source.Result {
 		return s.stayAway(pause, "a secondary limit", said)
 	case strings.HasPrefix(low, "api rate limit exceeded"):
 		return exhausted(said)
+	case c.access.suspended(low):
+		return source.Result{Verdict: source.PauseAccount, Failure: failure(domain.FailureCredential, "GitHub has suspended %s (403 %s)", c.access.in.name, said)}
 	case strings.HasPrefix(low, "resource not accessible"):
 		return forbidden(c, a, said)
 	case strings.Contains(low, "login attempts"):

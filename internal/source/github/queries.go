@@ -11,6 +11,7 @@ type queries struct {
 	pushedUp, pushedDown, updated, contributed  []byte
 	history, historyChanges                     []byte
 	pulls, pullsChanged, pullsByID, pullsOfMany []byte
+	sweepIssues, sweepPulls                     []byte
 }
 
 // rateLimit is asked in every query: the headers do not tell a query's cost.
@@ -64,7 +65,9 @@ func newQueries(opt Options) queries {
 			`orderBy:{field:UPDATED_AT,direction:DESC}){` + pageInfo + ` nodes{` + pullFields + `}}}}` + rateLimit + `}`),
 		pullsOfMany: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on Repository{pullRequests(first:100,` +
 			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + `}}}}` + rateLimit + `}`),
-		pullsByID: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on PullRequest{` + pullFields + `}}` + rateLimit + `}`),
+		sweepIssues: sweepQuery("issues"),
+		sweepPulls:  sweepQuery("pullRequests"),
+		pullsByID:   jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on PullRequest{` + pullFields + `}}` + rateLimit + `}`),
 	}
 }
 

@@ -138,6 +138,8 @@ func graphqlOperation(typ string) (op operation, ok bool) {
 		op.request, op.read = historyRequest, graph("node", readHistory)
 	case RepoPulls:
 		op.request, op.read = pullNodesRequest, readPullNodes
+	case SweepIssues, SweepPulls:
+		op.request, op.read = sweepRequest, graph("node", readSweep)
 	default:
 		return op, false
 	}
@@ -157,15 +159,24 @@ func (s *Source) Ask(job domain.JobSpec, owner string) (quota.Ask, error) {
 type call struct {
 	source.Call
 	p params
+	// access is what the call authorised itself with.
+	access access
 }
 
 // Call implements source.Source.
 func (s *Source) Call(ctx context.Context, in source.Call) source.Result {
 	res := s.carryOut(ctx, in)
-	if res.Failure != nil && in.Token != "" {
-		res.Failure.Message = strings.ReplaceAll(res.Failure.Message, in.Token, "[token]")
-	}
+	hide(res.Failure, in.Token)
 	return res
+}
+
+const hiddenToken = "[token]"
+
+// hide takes a secret out of what is shown to people.
+func hide(f *domain.Failure, secret string) {
+	if f != nil && secret != "" {
+		f.Message = strings.ReplaceAll(f.Message, secret, hiddenToken)
+	}
 }
 
 func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
@@ -181,12 +192,18 @@ func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
 	if c.p.Repo == nil && strings.HasPrefix(in.Job.Resource, "repo:") {
 		return source.Result{Verdict: source.Fail, Free: true, Failure: failure(domain.FailureInvalid, "the job does not name its repository")}
 	}
-	a, none := s.fetch(ctx, in.Token, op.request(s, c))
+	var none *source.Result
+	if c.access, none = s.authorise(ctx, in.Token); none != nil {
+		return *none
+	}
+	a, none := s.fetch(ctx, c.access.token, op.request(s, c))
 	if none != nil {
 		return *none
 	}
+	c.access.answered(s, a)
 	c.settleAnchor(a)
 	res := s.understand(c, op, a)
+	hide(res.Failure, c.access.token)
 	res.Quota = mergeRate(rateOf(a, in.Job.Bucket), res.Quota)
 	return res
 }

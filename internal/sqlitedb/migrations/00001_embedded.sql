@@ -6,6 +6,8 @@ CREATE TABLE account (
     state      TEXT    NOT NULL,
     reason     TEXT    NOT NULL DEFAULT '',
     owner      TEXT    NOT NULL,
+    floor      INTEGER NOT NULL DEFAULT 0,
+    hours      TEXT    NOT NULL DEFAULT '',
     key_id     TEXT    NOT NULL,
     credential BLOB    NOT NULL,
     created_at INTEGER NOT NULL,

@@ -10,13 +10,19 @@ import (
 	"sluice/internal/state"
 )
 
-const accountColumns = "a.id, a.source, a.login, a.state, a.reason, a.owner, a.created_at, a.updated_at"
+const accountColumns = "a.id, a.source, a.login, a.state, a.reason, a.owner, a.created_at, a.updated_at, a.floor, a.hours"
+
+// accountWidth is how many columns those are.
+const accountWidth = 10
 
 func scanAccount(r *sqlite.Stmt) domain.Account {
+	// What does not parse was never stored: ReserveForOwner takes parsed hours.
+	hours, _ := domain.ParseHours(r.ColumnText(9))
 	return domain.Account{
 		ID: r.ColumnInt64(0), Source: r.ColumnText(1), Login: r.ColumnText(2),
 		State: domain.AccountState(r.ColumnText(3)), Reason: r.ColumnText(4), Owner: r.ColumnText(5),
 		CreatedAt: sqlitedb.Time(r.ColumnInt64(6)), UpdatedAt: sqlitedb.Time(r.ColumnInt64(7)),
+		Floor: r.ColumnInt(8), Hours: hours,
 	}
 }
 
@@ -74,6 +80,20 @@ func (s *Store) Accounts(ctx context.Context) ([]domain.Account, error) {
 			func(r *sqlite.Stmt) { out = append(out, scanAccount(r)) })
 	})
 	return out, err
+}
+
+// ReserveForOwner implements state.Accounts.
+func (s *Store) ReserveForOwner(ctx context.Context, id int64, floor int, hours domain.Hours) (a domain.Account, err error) {
+	err = s.db.Write(ctx, func(c *sqlite.Conn) error {
+		err := sqlitedb.Exec(c, "UPDATE account SET floor = ?, hours = ?, updated_at = ? WHERE id = ?", nil,
+			floor, hours.String(), s.now(), id)
+		if err != nil {
+			return err
+		}
+		a, err = findAccount(c, "a.id = ?", id)
+		return err
+	})
+	return a, err
 }
 
 // Credential implements state.Accounts.

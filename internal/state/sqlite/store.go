@@ -179,7 +179,7 @@ func (s *Store) AllStatistics(ctx context.Context, fn func(domain.Account, []byt
 		err := sqlitedb.Exec(c, "SELECT "+accountColumns+", s.data FROM statistics s JOIN account a ON a.id = s.account_id ORDER BY a.id",
 			func(r *sqlite.Stmt) {
 				if failed == nil {
-					failed = fn(scanAccount(r), sqlitedb.Blob(r, 8))
+					failed = fn(scanAccount(r), sqlitedb.Blob(r, accountWidth))
 				}
 			})
 		if err != nil {

@@ -15,6 +15,25 @@ var accountCases = []testCase{
 	{"ConcurrentSignupsMakeOneAccount", concurrentSignups},
 	{"UnknownAccounts", unknownAccounts},
 	{"AccountStates", accountStates},
+	{"WhatTheOwnerKeeps", reserveForOwner},
+}
+
+func reserveForOwner(x *fixture) {
+	a := x.account("octocat")
+	hours, err := domain.ParseHours("22:00-06:00 Asia/Seoul")
+	x.ok(err)
+	got, err := x.ReserveForOwner(x.Context(), a.ID, 700, hours)
+	x.ok(err)
+	want(x, "what is kept", [2]any{got.Floor, got.Hours}, [2]any{700, hours})
+	stored, err := x.Account(x.Context(), a.ID)
+	x.ok(err)
+	want(x, "stored account", stored, got)
+	x.account("octocat")
+	again, err := x.Account(x.Context(), a.ID)
+	x.ok(err)
+	want(x, "what is kept after a new credential", [2]any{again.Floor, again.Hours}, [2]any{700, hours})
+	_, err = x.ReserveForOwner(x.Context(), 1<<40, 1, hours)
+	x.wantCode(err, domain.CodeNotFound)
 }
 
 func putAccountCreates(x *fixture) {

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"sync"
+	"time"
+)
+
+// paces remembers how fast lanes get on while nothing holds them up, and how
+// long their windows are. Forecasts are made from it; nothing is decided by it.
+type paces struct {
+	mu sync.Mutex
+	by map[string]*pace
+}
+
+// pace is what was seen of one lane.
+type pace struct {
+	// busy is the time that the last calls took, without the pauses.
+	busy  time.Duration
+	calls float64
+	last  time.Time
+	// reset and length describe the newest window.
+	reset  time.Time
+	length time.Duration
+}
+
+const (
+	// pauseGap is from when on a silence between two answers is a wait and not
+	// the lane's pace.
+	pauseGap = 2 * time.Second
+	// paceMemory is about how many calls a pace looks back on.
+	paceMemory = 400
+)
+
+func newPaces() *paces { return &paces{by: map[string]*pace{}} }
+
+// saw takes note of an answer that came now to a call begun at began, and of
+// the window's end if the answer told it.
+func (p *paces) saw(lane string, began, now, reset time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.by[lane]
+	if l == nil {
+		l = &pace{last: began}
+		p.by[lane] = l
+	}
+	gap := now.Sub(l.last)
+	if gap > pauseGap {
+		gap = now.Sub(began)
+	}
+	l.last = now
+	l.busy += gap
+	if l.calls++; l.calls > paceMemory {
+		l.calls, l.busy = l.calls/2, l.busy/2
+	}
+	// A window begins with its first call.
+	if reset.After(l.reset.Add(time.Second)) {
+		l.reset, l.length = reset, reset.Sub(began)
+	}
+}
+
+// of returns calls per second and the length of a window; zeros if unknown.
+func (p *paces) of(lane string) (perSecond float64, window time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.by[lane]
+	if l == nil || l.busy <= 0 {
+		return 0, 0
+	}
+	return l.calls / l.busy.Seconds(), l.length
+}

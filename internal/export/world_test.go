@@ -1,0 +1,150 @@
+package export_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice/internal/document"
+	documentsqlite "sluice/internal/document/sqlite"
+	"sluice/internal/domain"
+	"sluice/internal/export"
+	"sluice/internal/sqlitedb"
+	"sluice/internal/stats"
+)
+
+var (
+	ann = domain.Account{ID: 1, Source: "github", Login: "ann", State: domain.AccountActive}
+	bob = domain.Account{ID: 2, Source: "github", Login: "bob", State: domain.AccountDeleted}
+)
+
+func at(s string) time.Time {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+func doc(account int64, kind document.Kind, name string, f document.Fields) document.Document {
+	return document.Document{Key: document.Key{Account: account, Kind: kind, Name: name}, Version: time.Unix(1, 0), Fields: f, Raw: []byte("{}")}
+}
+
+// awkward is a title that every format has to take care of.
+const awkward = " =1+1, \"quoted\",\nsecond\r\nline <b>&é 漢字 \U0001F980"
+
+// world has one of everything, and what is odd about each.
+func world() []document.Document {
+	old, now := at("2026-01-02T03:04:05Z"), at("2026-03-11T12:00:00.123456Z")
+	return []document.Document{
+		doc(1, document.KindRepository, "11", document.Fields{Repository: 11, Title: "ann/one", State: "active", Language: "Go", Stars: 7, CreatedAt: old, UpdatedAt: now, Private: true}),
+		doc(1, document.KindRepository, "9", document.Fields{Repository: 9, Title: "ann/gone", State: "deleted", UpdatedAt: now, Deleted: true, Fork: true}),
+		doc(1, document.KindCommit, "11:aaaa", document.Fields{Repository: 11, Author: "ann", Additions: 5, Deletions: 0, CreatedAt: old, Measured: true}),
+		doc(1, document.KindCommit, "11:bbbb", document.Fields{Repository: 11, CreatedAt: now, Truncated: true}),
+		doc(1, document.KindCommit, "9:cccc", document.Fields{Repository: 9, Author: "zoe", Additions: 1, Deletions: 2, CreatedAt: old, Measured: true}),
+		doc(1, document.KindIssue, "100", document.Fields{Repository: 11, Number: 1, State: "open", Title: awkward, Author: "zoe", CreatedAt: old, UpdatedAt: old}),
+		doc(1, document.KindIssue, "101", document.Fields{Repository: 11, Number: 3, State: "closed", Title: "plain", Author: "ann", CreatedAt: old, UpdatedAt: now, ClosedAt: now, ClosedBy: "ann"}),
+		doc(1, document.KindPull, "200", document.Fields{Repository: 11, Number: 2, State: "closed", Title: "", Author: "ann", Additions: 9, Deletions: 8, Measured: true, CreatedAt: old, UpdatedAt: now, ClosedAt: now, MergedAt: now}),
+		doc(1, document.KindPull, "201", document.Fields{Repository: 11, Number: 4, State: "open", Title: "bad \xff bytes", Author: "zoe", CreatedAt: now, UpdatedAt: now, Deleted: true}),
+		doc(1, document.KindEvent, "22249084947", document.Fields{Repository: 77, Title: "PushEvent", Author: "ann", CreatedAt: now}),
+		doc(1, document.KindEvent, "22249084948", document.Fields{Title: "FollowEvent", CreatedAt: now}),
+		doc(1, document.KindProfile, "5", document.Fields{Author: "ann", CreatedAt: old}),
+		doc(2, document.KindCommit, "11:aaaa", document.Fields{Repository: 11, Author: "ann", CreatedAt: old}),
+	}
+}
+
+// open stores documents as the service does.
+func open(t *testing.T, docs []document.Document) document.Reader {
+	t.Helper()
+	db, err := sqlitedb.Open(t.Context(), sqlitedb.Options{Dir: t.TempDir(), Holder: "a test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	store, err := documentsqlite.New(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Upsert(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// shelf is stored statistics.
+type shelf map[int64]stats.Account
+
+func (s shelf) AccountStatistics(_ context.Context, account int64) ([]byte, bool, error) {
+	a, ok := s[account]
+	data, err := json.Marshal(a)
+	return data, ok, err
+}
+
+func (s shelf) Leaderboard(_ context.Context, by stats.Measure) ([]stats.Row, error) {
+	place := stats.Standing{By: by, Rank: 1, Of: 1, Percentile: 100}
+	return []stats.Row{{AccountID: ann.ID, Login: ann.Login, Standing: place}}, nil
+}
+
+func figures() shelf {
+	var a stats.Account
+	a.RunID, a.AsOf, a.ComputedAt = 3, at("2026-03-11T12:00:00Z"), at("2026-03-11T12:00:01.5Z")
+	a.Scores = stats.Scores{Activity: 12.25, Impact: 1e-7}
+	a.Commits = stats.Commits{Own: 4, Measured: 3, Additions: 5_000_000_000, Deletions: 6}
+	a.Activity.First, a.Activity.Longest.Days = at("2026-01-02T03:04:05Z"), 2
+	a.Documents = map[document.Kind]stats.DocumentCount{document.KindCommit: {Stored: 3, Truncated: 1}}
+	return shelf{ann.ID: a, bob.ID: {RunID: 4}}
+}
+
+func sources(t *testing.T) export.Sources {
+	t.Helper()
+	return export.Sources{Documents: open(t, world()), Statistics: figures(), Ranking: figures()}
+}
+
+// render exports and returns the output with its number of rows.
+func render(t *testing.T, src export.Sources, o export.Options) ([]byte, int64) {
+	t.Helper()
+	var out bytes.Buffer
+	rows, err := export.Export(t.Context(), src, o, &out)
+	if err != nil {
+		t.Fatalf("%s as %s: %v", o.Kind, o.Format, err)
+	}
+	return out.Bytes(), rows
+}
+
+// flood is a reader of so many commits that are made as they are read.
+type flood struct {
+	document.Reader
+	rows int
+	// each is called now and then while rows are read.
+	each func()
+}
+
+func (f flood) Scan(ctx context.Context, q document.Query, fn func(*document.Document) error) error {
+	if q.Kind == document.KindRepository {
+		return nil
+	}
+	var d document.Document // one for all: rows must not keep it
+	for i := range f.rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if f.each != nil && i%9_999 == 0 {
+			f.each()
+		}
+		d = doc(q.Account, q.Kind, fmt.Sprintf("%d:%040x", 1+i%50, uint64(i)*0x9E3779B97F4A7C15), document.Fields{
+			Repository: int64(1 + i%50), Author: fmt.Sprintf("author-%d", i%1000), Additions: int64(i), Deletions: int64(i / 2),
+			Measured: i%10 != 0, CreatedAt: time.Unix(int64(1_700_000_000+i), 0),
+		})
+		if err := fn(&d); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package github
+
+import (
+	"testing"
+	"time"
+
+	"sluice/internal/document"
+	"sluice/internal/domain"
+	sim "sluice/internal/simulator/github"
+)
+
+// TestSweepFindsWhatWasDeleted deletes issues and pull requests behind the
+// collector's back: only a sweep can tell.
+func TestSweepFindsWhatWasDeleted(t *testing.T) {
+	w := newWorld(t, sim.Options{Seed: 5, Accounts: 1, Shape: &sim.Shape{
+		Repos: sim.Exactly(1), Commits: sim.Exactly(1), Issues: sim.Exactly(230), Pulls: sim.Exactly(20),
+	}})
+	login := w.Logins()[0]
+	d := w.driver(t, Options{SweepEvery: time.Hour}, login)
+	now := time.Now()
+	d.run(now)
+	d.noFailures()
+
+	repo := w.Repos(login)[0]
+	truth, err := w.Truth(login, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	issues, pulls := truth.Repositories[0].Issues, truth.Repositories[0].Pulls
+	gone := map[document.Kind]map[int64]bool{
+		document.KindIssue: {int64(issues[0].Number): true, int64(issues[120].Number): true, int64(issues[229].Number): true},
+		document.KindPull:  {int64(pulls[7].Number): true},
+	}
+	for _, numbers := range gone {
+		for n := range numbers {
+			if err := w.DeleteIssue(repo, int(n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+
+	d.run(now.Add(time.Minute))
+	if marked := d.deleted(); len(marked) != 0 {
+		t.Errorf("a run before the sweep is due marked %v", marked)
+	}
+	// The sweep is due by GitHub's clock: let the last one be long ago.
+	for _, typ := range []string{SweepIssues, SweepPulls} {
+		d.cursors[CursorKey(typ, d.repositoryResource())] = now.Add(-2 * time.Hour)
+	}
+	before := d.calls
+	d.run(now.Add(2 * time.Minute))
+	d.noFailures()
+	marked := d.deleted()
+	for kind, numbers := range gone {
+		for n := range numbers {
+			if !marked[kind][n] {
+				t.Errorf("%s %d was deleted and is not marked", kind, n)
+			}
+		}
+		if len(marked[kind]) != len(numbers) {
+			t.Errorf("marked %v as deleted %ss, want %v", marked[kind], kind, numbers)
+		}
+	}
+	if sweeps := d.pages[CursorKey(SweepIssues, d.repositoryResource())]; sweeps != 3 {
+		t.Errorf("227 issues took %d calls to sweep (%d before), want 3", sweeps, before)
+	}
+}
+
+// deleted lists the numbers that are marked, by kind.
+func (d *driver) deleted() map[document.Kind]map[int64]bool {
+	marked := map[document.Kind]map[int64]bool{}
+	for key, doc := range d.docs {
+		if doc.Deleted {
+			if marked[key.Kind] == nil {
+				marked[key.Kind] = map[int64]bool{}
+			}
+			marked[key.Kind][doc.Number] = true
+		}
+	}
+	return marked
+}
+
+func TestSweepsAreLowPriority(t *testing.T) {
+	src, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := src.discovery(&call{}, &answer{date: time.Now()})
+	d.c.Cursors = map[string]time.Time{CursorKey(SweepPulls, "repo:42"): time.Now().Add(-8 * 24 * time.Hour)}
+	d.sweep(SweepPulls, repository{repoRef: testRepo})
+	if len(d.res.Next) != 1 || d.res.Next[0].Priority != domain.PriorityLow || d.res.Next[0].Class != domain.ClassChild {
+		t.Errorf("planned %+v", d.res.Next)
+	}
+}

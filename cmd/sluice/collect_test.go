@@ -168,6 +168,10 @@ func TestCollectInterrupted(t *testing.T) {
 			t.Errorf("an unfinished collection was summed up: %s", a.out)
 		}
 	}
+	shown := sluice(t, nil, "run", "show", "1", "--data-dir", dir).expect(t, 0)
+	if !strings.Contains(shown.out, "RUNNING") || !strings.Contains(shown.out, "nobody works on it now") {
+		t.Errorf("got %s", shown.out)
+	}
 	s := decode[summaryJSON](t, sluice(t, nil, u.collect(dir)...).expect(t, 0).out)
 	if s.Results[0].Run != 1 || s.Results[1].Run != 2 || s.Runs["COMPLETED"] != 2 {
 		t.Errorf("got %+v", s)

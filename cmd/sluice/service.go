@@ -45,6 +45,7 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	life := httpapi.NewLifecycle()
 	api := httpapi.New(httpapi.Deps{
 		Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota,
+		Statistics: svc.Statistics, Documents: svc.Documents,
 		Metrics: scrape, Lifecycle: life, Log: o.Log,
 	}, httpapi.Options{APIToken: o.APIToken, Version: version()})
 	return &cli.Service{

@@ -88,10 +88,7 @@ func TestConfigurationFile(t *testing.T) {
 	decode[struct{ Runs []any }](t, a.out)
 }
 
-var (
-	commandLine = regexp.MustCompile(`(?m)^  ([a-z]+) {2,}\S`)
-	flagLine    = regexp.MustCompile(`(?m)^ +(?:-\w, +|    +)--([a-z-]+)`)
-)
+var commandLine = regexp.MustCompile(`(?m)^  ([a-z]+) {2,}\S`)
 
 // TestHelp asks every command for help, and every command it names in turn.
 func TestHelp(t *testing.T) {
@@ -124,19 +121,10 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%v --help wrote to stderr: %s", path, a.errOut)
 		}
 		name := strings.Join(path, " ")
-		want, known := own[name]
-		if !known && name != "" {
-			t.Errorf("the command %q is not tested", name)
-		}
 		seen[name] = true
-		for _, flag := range append(want, global...) {
-			if !strings.Contains(a.out, "--"+flag) {
-				t.Errorf("%q --help does not mention --%s", name, flag)
-			}
-		}
-		for _, flag := range flagLine.FindAllStringSubmatch(a.out, -1) {
-			if !strings.Contains(" "+strings.Join(append(want, global...), " ")+" help version ", " "+flag[1]+" ") {
-				t.Errorf("%q has a flag --%s that is not tested", name, flag[1])
+		for _, flag := range append(own[name], global...) {
+			if !regexp.MustCompile(`(?m)^ +(-\w, )?--` + flag + ` `).MatchString(a.out) {
+				t.Errorf("%q --help does not explain --%s", name, flag)
 			}
 		}
 		for _, sub := range commandLine.FindAllStringSubmatch(a.out, -1) {

@@ -8,54 +8,112 @@ import (
 	"sluice/internal/engine"
 )
 
+const (
+	// drawPause gathers what happens together into one drawing.
+	drawPause = 100 * time.Millisecond
+	// drawAgain is how often a terminal is redrawn though nothing happens, as
+	// what is left to wait becomes less.
+	drawAgain = time.Second
+)
+
 // follow shows the progress of runs until each has ended or waits for a
 // person. It returns their last state by run id.
 func (a *App) follow(ctx context.Context, s *session, runs []int64) (map[int64]engine.Progress, error) {
-	last := make(map[int64]engine.Progress, len(runs))
-	board := newBoard(a.screen, a.style(a.Err), terminalSize(a.Err), a.Now)
-	open := map[int64]bool{}
-	take := func(p engine.Progress) bool {
-		last[p.ID] = p
-		board.update(p)
-		open[p.ID] = p.Status.Active() && !waitsForPerson(p)
-		for _, more := range open {
-			if more {
-				return true
-			}
-		}
-		return false
+	f := &following{
+		board: newBoard(a.screen, a.style(a.Err), terminalSize(a.Err), a.Now),
+		last:  make(map[int64]engine.Progress, len(runs)), open: map[int64]bool{},
 	}
-	more := false
 	for _, id := range runs {
 		detail, err := s.Run(ctx, id, false)
 		if err != nil {
 			return nil, err
 		}
-		more = take(detail.Progress)
+		f.take(detail.Progress)
 	}
-	board.draw()
-	if !more {
-		return last, nil
+	f.board.draw()
+	if len(f.open) == 0 {
+		return f.last, nil
 	}
-	lastDraw := a.Now()
+	stream, cancel := context.WithCancel(ctx)
+	defer cancel()
 	// Runs that end before the stream begins must be in it as well.
-	for p, err := range s.WatchAfter(ctx, slices.Min(runs)-1) {
-		if err != nil {
-			return last, err
-		}
-		if _, ours := last[p.ID]; !ours {
-			continue
-		}
-		more := take(p)
-		if now := a.Now(); !more || !p.Status.Active() || now.Sub(lastDraw) >= 100*time.Millisecond {
-			lastDraw = now
-			board.draw()
-		}
-		if !more {
-			break
+	return f.last, f.watch(ctx, watched(stream, s, slices.Min(runs)-1))
+}
+
+// following is what is known about the runs that are followed.
+type following struct {
+	board *board
+	last  map[int64]engine.Progress
+	// open are the runs that go on by themselves.
+	open map[int64]bool
+}
+
+func (f *following) take(p engine.Progress) {
+	f.last[p.ID] = p
+	f.board.update(p)
+	if p.Status.Active() && !waitsForPerson(p) {
+		f.open[p.ID] = true
+	} else {
+		delete(f.open, p.ID)
+	}
+}
+
+// watch draws what the events tell until no run is open.
+func (f *following) watch(ctx context.Context, events <-chan event) error {
+	// Whatever happens is drawn in the end, even if nothing follows it.
+	var draw, again <-chan time.Time
+	if f.board.size.width > 0 {
+		ticker := time.NewTicker(drawAgain)
+		defer ticker.Stop()
+		again = ticker.C
+	}
+	for {
+		select {
+		case e := <-events:
+			if e.err != nil {
+				return e.err
+			}
+			if _, ours := f.last[e.progress.ID]; !ours {
+				continue
+			}
+			f.take(e.progress)
+			if len(f.open) == 0 {
+				f.board.draw()
+				return nil
+			}
+			if draw == nil {
+				draw = time.After(drawPause)
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-draw:
+			draw = nil
+			f.board.draw()
+		case <-again:
+			f.board.draw()
 		}
 	}
-	return last, nil
+}
+
+// event is what a stream told, or why it ended.
+type event struct {
+	progress engine.Progress
+	err      error
+}
+
+// watched turns the stream of progress into a channel, until ctx ends.
+func watched(ctx context.Context, s *session, after int64) <-chan event {
+	events := make(chan event)
+	go func() {
+		for p, err := range s.WatchAfter(ctx, after) {
+			select {
+			case events <- event{p, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return events
 }
 
 // waitsForPerson tells a run that will not go on by itself: a wait without an

@@ -63,6 +63,9 @@ func (a *App) runShow(o *options) *cobra.Command {
 					return printJSON(a.Out, r)
 				}
 				a.printRun(r)
+				if s.local != nil && r.Status.Active() {
+					fmt.Fprintln(a.Out, "  nobody works on it now: no service runs on this data folder")
+				}
 				return nil
 			})
 		}}

@@ -94,21 +94,32 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	if request.Body == nil {
 		request.Body = http.NoBody
 	}
-	go func() {
-		t.handler.ServeHTTP(answer, request)
-		answer.WriteHeader(http.StatusOK)
-		_ = writer.Close() // never fails
-	}()
+	res := &http.Response{
+		Body: reader, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1, Trailer: http.Header{},
+	}
+	go func() { answer.finish(t.serve(answer, request), res.Trailer) }()
 	select {
 	case <-answer.begun:
 	case <-r.Context().Done():
 		_ = reader.Close() // lets the handler's writes fail
 		return nil, r.Context().Err()
 	}
-	return &http.Response{
-		StatusCode: answer.status, Status: http.StatusText(answer.status), Header: answer.header,
-		Body: reader, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
-	}, nil
+	res.StatusCode, res.Status, res.Header = answer.status, http.StatusText(answer.status), answer.sent
+	return res, nil
+}
+
+// serve calls the handler; one that gives up in the middle of its answer cuts
+// it short, as it would cut a connection.
+func (t inProcess) serve(w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() {
+		if cause := recover(); cause == http.ErrAbortHandler {
+			err = io.ErrUnexpectedEOF
+		} else if cause != nil {
+			panic(cause)
+		}
+	}()
+	t.handler.ServeHTTP(w, r)
+	return nil
 }
 
 // pipedAnswer is a response that is read while it is written.
@@ -118,12 +129,24 @@ type pipedAnswer struct {
 	once   sync.Once
 	begun  chan struct{}
 	status int
+	// sent is the header as it was when the answer began.
+	sent http.Header
 }
 
 func (p *pipedAnswer) Header() http.Header { return p.header }
 
 func (p *pipedAnswer) WriteHeader(status int) {
-	p.once.Do(func() { p.status = status; close(p.begun) })
+	p.once.Do(func() { p.status, p.sent = status, p.header.Clone(); close(p.begun) })
+}
+
+// finish ends the answer. Trailers, announced as HTTP demands, are there when
+// the reader comes to the end.
+func (p *pipedAnswer) finish(err error, trailer http.Header) {
+	p.WriteHeader(http.StatusOK)
+	for _, name := range p.sent.Values("Trailer") {
+		trailer[http.CanonicalHeaderKey(name)] = p.header.Values(name)
+	}
+	_ = p.body.CloseWithError(err) // never fails; without an error it is the end
 }
 
 func (p *pipedAnswer) Write(b []byte) (int, error) {

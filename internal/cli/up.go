@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/domain"
 	"sluice/internal/httpapi"
 )
 
@@ -36,6 +37,9 @@ func (a *App) serve(ctx context.Context, so ServiceOptions, addr string, ready f
 	// The address is taken before the data folder is touched: a port that is
 	// in use is the commoner mistake.
 	l, err := httpapi.Listen(addr, so.APIToken)
+	if domain.CodeOf(err) == domain.CodeConflict {
+		return domain.Errorf(domain.CodeConflict, "%w; give another with --addr, or --addr 127.0.0.1:0 for any that is free", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -71,6 +71,13 @@ func (c *Client) Resume(ctx context.Context, account string) (domain.Account, er
 	return out, err
 }
 
+// SetAccount changes what an account's owner keeps for himself.
+func (c *Client) SetAccount(ctx context.Context, account string, settings wire.AccountSettings) (domain.Account, error) {
+	var out domain.Account
+	err := c.call(ctx, http.MethodPatch, accountPath(account, ""), nil, settings, &out)
+	return out, err
+}
+
 // Statistics returns the statistics of an account's newest complete run.
 func (c *Client) Statistics(ctx context.Context, account string) (json.RawMessage, error) {
 	var out json.RawMessage

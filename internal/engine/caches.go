@@ -24,6 +24,9 @@ type accountCache struct {
 	by map[int64]account
 	// forgotten counts forgets: what was read before one is not kept after it.
 	forgotten int
+	// list are the active accounts as of listed-1 forgets; 0 is never.
+	list   []account
+	listed int
 }
 
 func newAccountCache(store state.Accounts, vault Vault) *accountCache {

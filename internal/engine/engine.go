@@ -62,6 +62,8 @@ type Config struct {
 	BackoffMax  time.Duration // longest retry delay; default 5 min
 	Lease       time.Duration // default dispatch.DefaultLease
 	StopTimeout time.Duration // how long Stop lets calls finish; default 30 s
+	// PoolTokens lets the owners of other accounts lend calls for public data.
+	PoolTokens bool
 	// StatisticsRetry is how soon failed statistics are tried again; it doubles
 	// with every failure. Default 1 min.
 	StatisticsRetry time.Duration

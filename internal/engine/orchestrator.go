@@ -199,6 +199,31 @@ func (e *Engine) ResumeAccount(ctx context.Context, id int64) error {
 	return nil
 }
 
+// ReserveForOwner sets what the owner of an account keeps for himself: calls
+// of every window, and hours of the day.
+func (e *Engine) ReserveForOwner(ctx context.Context, id int64, floor int, hours domain.Hours) (domain.Account, error) {
+	if floor < 0 {
+		return domain.Account{}, domain.Errorf(domain.CodeInvalid, "a floor cannot be negative; it is %d", floor)
+	}
+	a, err := e.State.ReserveForOwner(ctx, id, floor, hours)
+	if err != nil {
+		return domain.Account{}, err
+	}
+	e.accounts.forget(id)
+	// What waits for the old hours or the old floor is to ask again.
+	for lane := range e.waits.all() {
+		if !strings.HasPrefix(lane, Lane(a.Owner, "")) {
+			continue
+		}
+		e.waits.clear(lane)
+		if err := e.Dispatch.Resume(ctx, lane); err != nil {
+			return a, err
+		}
+	}
+	e.watchers.notify()
+	return a, nil
+}
+
 // RetryJob brings a failed job back, and its run with it.
 func (e *Engine) RetryJob(ctx context.Context, id int64) (domain.Job, error) {
 	ref, err := e.State.RetryJob(ctx, id)

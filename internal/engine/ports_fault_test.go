@@ -9,6 +9,7 @@ import (
 	"sluice/internal/engine"
 	"sluice/internal/faulty"
 	"sluice/internal/quota"
+	sim "sluice/internal/simulator/github"
 	"sluice/internal/wiring"
 )
 
@@ -90,7 +91,7 @@ func TestDispatchFaultLosesNothing(t *testing.T) {
 				w := newBubbleWorld(t, small(2), breakDispatch(plan))
 				if method == "Release" {
 					// Something has to be handed back.
-					w.sim.FailNext(w.of(w.sim.Logins()[0], "/events"), 4, simServerError)
+					w.sim.FailNext(w.of(w.sim.Logins()[0], "/events"), 4, sim.SecondaryLimit(time.Second))
 				}
 				w.wantAllWholeOnce(plan)
 			})

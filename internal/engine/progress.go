@@ -2,6 +2,9 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"sluice/internal/domain"
@@ -51,10 +54,9 @@ func (e *Engine) Progress(ctx context.Context, run domain.Run) (Progress, error)
 	if w, ok := waits[waitStore]; ok {
 		p.Waits = append(p.Waits, LaneWait{Lane: waitStore, Wait: w})
 	}
-	for _, w := range p.Quota {
-		lane := Lane(a.Owner, w.Bucket)
-		if wait, ok := waits[lane]; ok {
-			p.Waits = append(p.Waits, LaneWait{Lane: lane, Wait: wait})
+	for _, lane := range slices.Sorted(maps.Keys(waits)) {
+		if strings.HasPrefix(lane, Lane(a.Owner, "")) {
+			p.Waits = append(p.Waits, LaneWait{Lane: lane, Wait: waits[lane]})
 		}
 	}
 	forecast, err := e.forecast(ctx, run, a.Owner, p.Quota)

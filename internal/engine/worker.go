@@ -94,12 +94,7 @@ func (e *Engine) reserveAndClaim(ctx context.Context, t task) *begun {
 		e.postponeForStore(ctx, t, "prepare", err)
 		return nil
 	}
-	ask, err := src.Ask(t.job.JobSpec, account.Owner)
-	if err != nil {
-		e.postpone(ctx, t, "price", err)
-		return nil
-	}
-	decision, err := e.Quota.Reserve(ctx, ask)
+	lender, decision, err := e.reserve(ctx, src, t.job.JobSpec, account)
 	if err != nil {
 		e.postpone(ctx, t, "reserve", err)
 		return nil
@@ -117,7 +112,7 @@ func (e *Engine) reserveAndClaim(ctx context.Context, t task) *begun {
 	t.job.Status = domain.JobRunning
 	t.job.Attempt++
 	call := e.recall(ctx, run, t.job)
-	call.Token = account.token
+	call.Token = lender.token
 	return &begun{task: t, permit: decision.Permit, source: src, call: call}
 }
 

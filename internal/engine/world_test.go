@@ -193,9 +193,6 @@ func small(accounts int) sim.Options {
 	}}
 }
 
-// simServerError is a fault that is retried.
-var simServerError = sim.ServerError(500)
-
 // quick makes retries follow at once.
 func quick() engine.Config {
 	return engine.Config{BackoffBase: time.Millisecond, BackoffMax: 20 * time.Millisecond, Workers: 4}

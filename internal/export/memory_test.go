@@ -53,7 +53,7 @@ func TestMemoryIsBounded(t *testing.T) {
 
 // TestRowGroups reads a file of many row groups back, row by row.
 func TestRowGroups(t *testing.T) {
-	const rows = 120_001
+	const rows = 100_001
 	var out bytes.Buffer
 	src := export.Sources{Documents: flood{rows: rows}}
 	o := export.Options{Kind: export.KindCommits, Format: export.FormatParquet, Accounts: []domain.Account{ann}}

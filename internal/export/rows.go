@@ -201,10 +201,11 @@ func name(s string) *string {
 	return &s
 }
 
+// instant is a time as exact as every format has it.
 func instant(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	t = t.UTC()
+	t = t.UTC().Truncate(time.Microsecond)
 	return &t
 }

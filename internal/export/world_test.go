@@ -94,7 +94,7 @@ func (s shelf) Leaderboard(_ context.Context, by stats.Measure) ([]stats.Row, er
 
 func figures() shelf {
 	var a stats.Account
-	a.RunID, a.AsOf, a.ComputedAt = 3, at("2026-03-11T12:00:00Z"), at("2026-03-11T12:00:01.5Z")
+	a.RunID, a.AsOf, a.ComputedAt = 3, at("2026-03-11T12:00:00Z"), at("2026-03-11T12:00:01.123456789Z")
 	a.Scores = stats.Scores{Activity: 12.25, Impact: 1e-7}
 	a.Commits = stats.Commits{Own: 4, Measured: 3, Additions: 5_000_000_000, Deletions: 6}
 	a.Activity.First, a.Activity.Longest.Days = at("2026-01-02T03:04:05Z"), 2

@@ -71,7 +71,7 @@ type parquetWriter[T any] struct {
 }
 
 func newParquetWriter[T any](w io.Writer) *parquetWriter[T] {
-	out := parquet.NewGenericWriter[T](w, parquet.Compression(&zstd.Codec{Level: zstd.SpeedBetterCompression, Concurrency: 1}),
+	out := parquet.NewGenericWriter[T](w, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
 		parquet.MaxRowsPerRowGroup(rowGroup), parquet.PageBufferSize(parquetPage), parquet.WriteBufferSize(pieceSize),
 		parquet.CreatedBy("sluice", "", ""))
 	return &parquetWriter[T]{out, make([]T, 0, parquetBatch)}

@@ -26,6 +26,9 @@ func (s *server) registerAccounts(api huma.API) {
 		summary: "List the accounts"}, s.listAccounts)
 	register(s, api, operation{id: "get-account", method: http.MethodGet, path: "/api/v1/accounts/{id}", tag: tag,
 		summary: "Show an account", errors: []int{http.StatusNotFound}}, s.getAccount)
+	register(s, api, operation{id: "set-account", method: http.MethodPatch, path: "/api/v1/accounts/{id}", tag: tag,
+		summary: "Set what the account's owner keeps for himself",
+		errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity}}, s.setAccount)
 	register(s, api, operation{id: "pause-account", method: http.MethodPost, path: "/api/v1/accounts/{id}/pause", tag: tag,
 		summary: "Begin no more calls for an account", errors: []int{http.StatusNotFound}}, s.pauseAccount)
 	register(s, api, operation{id: "resume-account", method: http.MethodPost, path: "/api/v1/accounts/{id}/resume", tag: tag,
@@ -55,6 +58,30 @@ func (s *server) account(ctx context.Context, ref, source string) (domain.Accoun
 		return a, domain.Errorf(domain.CodeNotFound, "there is no account %s at %s; POST /api/v1/accounts adds one", ref, source)
 	}
 	return a, err
+}
+
+type setAccountInput struct {
+	ID     string `path:"id" maxLength:"200" doc:"The account's id or its login"`
+	Source string `query:"source" maxLength:"50" default:"github" doc:"Where a login is looked up"`
+	Body   wire.AccountSettings
+}
+
+func (s *server) setAccount(ctx context.Context, in *setAccountInput) (*body[domain.Account], error) {
+	account, err := s.account(ctx, in.ID, in.Source)
+	if err != nil {
+		return nil, err
+	}
+	floor, hours := account.Floor, account.Hours
+	if in.Body.Floor != nil {
+		floor = *in.Body.Floor
+	}
+	if in.Body.Hours != nil {
+		if hours, err = domain.ParseHours(*in.Body.Hours); err != nil {
+			return nil, err
+		}
+	}
+	account, err = s.Orchestrator.ReserveForOwner(ctx, account.ID, floor, hours)
+	return &body[domain.Account]{account}, err
 }
 
 type signupOutput struct {

@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/quota"
@@ -30,6 +31,7 @@ type Orchestrator interface {
 	CancelRun(ctx context.Context, id int64, reason string) (domain.Run, error)
 	PauseAccount(ctx context.Context, id int64, reason string) error
 	ResumeAccount(ctx context.Context, id int64) error
+	ReserveForOwner(ctx context.Context, id int64, floor int, hours domain.Hours) (domain.Account, error)
 	RetryJob(ctx context.Context, id int64) (domain.Job, error)
 }
 
@@ -66,6 +68,8 @@ type Deps struct {
 	Observer     Observer
 	Reader       Reader
 	Quota        QuotaReader
+	Statistics   StatisticsReader
+	Documents    document.Reader
 	// Metrics serves /metrics; nil leaves the path out.
 	Metrics http.Handler
 	// Lifecycle says whether the service is ready; nil means always.
@@ -107,6 +111,8 @@ func New(d Deps, o Options) http.Handler {
 	s.registerRuns(api)
 	s.registerJobs(api)
 	s.registerEvents(api)
+	s.registerStats(api)
+	s.registerExport(api)
 	s.registerProbes(api)
 	describeProblems(api.OpenAPI())
 	s.mux.HandleFunc("GET /api/openapi.json", s.serveOpenAPI(api.OpenAPI()))

@@ -77,10 +77,14 @@ func OpenFolder(dir string) (*Box, error) {
 		return nil, domain.Errorf(domain.CodeUnavailable, "key file %s: %w", path, err)
 	}
 	keys, err := parseKeys(string(text))
+	var b *Box
+	if err == nil {
+		b, err = NewBox(keys...)
+	}
 	if err != nil {
 		return nil, domain.Errorf(domain.CodeCorrupt, "key file %s is damaged (%w); restore it, or delete it and add every account again", path, err)
 	}
-	return NewBox(keys...)
+	return b, nil
 }
 
 func createKey(path string) ([]byte, error) {
@@ -89,7 +93,29 @@ func createKey(path string) ([]byte, error) {
 		return nil, err
 	}
 	text := []byte(hex.EncodeToString(key) + "\n")
-	return text, os.WriteFile(path, text, 0o600)
+	return text, writeDurably(path, text)
+}
+
+// writeDurably creates a file that survives whatever happens next: credentials
+// sealed with a key that is gone are lost. It is there whole or not at all.
+func writeDurably(path string, text []byte) error {
+	part := path + ".part"
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(part, path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // Seal encrypts a secret for the record that owner names.

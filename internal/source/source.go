@@ -35,6 +35,13 @@ type Conditional interface {
 	StoredKey(job domain.JobSpec) string
 }
 
+// Lendable is implemented by sources some of whose calls anybody's credential
+// can make.
+type Lendable interface {
+	// Public reports whether the job's answer is the same for every credential.
+	Public(job domain.JobSpec) bool
+}
+
 // Call is everything a source may use to make one call.
 type Call struct {
 	Run   domain.Run

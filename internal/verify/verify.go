@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"sluice/internal/document"
@@ -19,7 +20,7 @@ const maxDifferences = 20
 // Account compares the documents of an account with the truth and lists what
 // differs; nothing means that they are equal.
 func Account(ctx context.Context, docs document.Reader, account int64, truth sim.Truth) ([]string, error) {
-	c := &comparison{want: map[document.Key]string{}}
+	c := &comparison{want: map[document.Key]string{}, gone: map[document.Key]bool{}}
 	c.expect(account, truth)
 	err := docs.Scan(ctx, document.Query{Account: account}, func(d *document.Document) error {
 		c.seen(d)
@@ -31,7 +32,9 @@ func Account(ctx context.Context, docs document.Reader, account int64, truth sim
 type comparison struct {
 	// want maps what must be there to its expected face; entries are removed
 	// as they are found.
-	want        map[document.Key]string
+	want map[document.Key]string
+	// gone are repositories that the upstream no longer gives out.
+	gone        map[document.Key]bool
 	differences []string
 }
 
@@ -42,9 +45,12 @@ func (c *comparison) expect(account int64, truth sim.Truth) {
 	add(document.KindProfile, strconv.FormatInt(truth.Profile.ID, 10), truth.Profile.Login)
 	for _, r := range truth.Repositories {
 		id := strconv.FormatInt(r.ID, 10)
-		add(document.KindRepository, id, fmt.Sprint(r.FullName, r.Fork, r.Private, r.Stars, r.Language))
+		add(document.KindRepository, id, repository(r.FullName, r.Fork, r.Private, r.Stars, r.Language))
+		if r.Deleted || r.Blocked {
+			c.gone[document.Key{Account: account, Kind: document.KindRepository, Name: id}] = true
+		}
 		for _, k := range r.Commits {
-			add(document.KindCommit, id+":"+k.SHA, fmt.Sprint(r.ID, stamp(k.CommittedAt), k.Additions, k.Deletions, k.AuthorLogin))
+			add(document.KindCommit, id+":"+k.SHA, commit(r.ID, k.CommittedAt, k.Additions, k.Deletions, k.AuthorLogin))
 		}
 		for _, i := range r.Issues {
 			add(document.KindIssue, strconv.FormatInt(i.ID, 10), item(r.ID, i))
@@ -58,6 +64,14 @@ func (c *comparison) expect(account int64, truth sim.Truth) {
 	}
 }
 
+func repository(name string, fork, private bool, stars int64, language string) string {
+	return fmt.Sprintf("%s fork %t private %t stars %d language %q", name, fork, private, stars, language)
+}
+
+func commit(repository int64, at time.Time, additions, deletions int64, author string) string {
+	return fmt.Sprintf("in %d at %s +%d -%d by %q", repository, stamp(at), additions, deletions, author)
+}
+
 func item(repository int64, i sim.TruthItem) string {
 	return face(repository, int64(i.Number), i.State, i.AuthorLogin, i.CreatedAt, i.UpdatedAt, deref(i.ClosedAt), deref(i.MergedAt))
 }
@@ -67,7 +81,7 @@ func face(repository, number int64, state, author string, at ...time.Time) strin
 	for i, t := range at {
 		times[i] = stamp(t)
 	}
-	return fmt.Sprint(repository, " #", number, " ", state, " ", author, " ", times)
+	return fmt.Sprintf("in %d #%d %s by %q at %s", repository, number, state, author, strings.Join(times, " "))
 }
 
 func deref(t *time.Time) time.Time {
@@ -90,9 +104,9 @@ func faceOf(d *document.Document) string {
 	case document.KindProfile:
 		return d.Author
 	case document.KindRepository:
-		return fmt.Sprint(d.Title, d.Fork, d.Private, d.Stars, d.Language)
+		return repository(d.Title, d.Fork, d.Private, d.Stars, d.Language)
 	case document.KindCommit:
-		return fmt.Sprint(d.Repository, stamp(d.CreatedAt), d.Additions, d.Deletions, d.Author)
+		return commit(d.Repository, d.CreatedAt, d.Additions, d.Deletions, d.Author)
 	case document.KindIssue, document.KindPull:
 		return face(d.Repository, d.Number, d.State, d.Author, d.CreatedAt, d.UpdatedAt, d.ClosedAt, d.MergedAt)
 	}
@@ -101,11 +115,17 @@ func faceOf(d *document.Document) string {
 
 func (c *comparison) seen(d *document.Document) {
 	want, ok := c.want[d.Key]
+	if !ok && d.Deleted {
+		return // what the upstream no longer has is kept, and flagged
+	}
 	if !ok {
 		c.differ("%s %s is stored but does not exist", d.Kind, d.Name)
 		return
 	}
 	delete(c.want, d.Key)
+	if d.Deleted && !c.gone[d.Key] {
+		c.differ("%s %s is flagged as deleted but exists", d.Kind, d.Name)
+	}
 	if got := faceOf(d); got != want {
 		c.differ("%s %s is %q, the truth is %q", d.Kind, d.Name, got, want)
 	}

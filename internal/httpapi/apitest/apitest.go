@@ -71,6 +71,7 @@ func Start(t testing.TB, o Options) *Service {
 	}
 	handler := httpapi.New(httpapi.Deps{
 		Orchestrator: s.Engine, Observer: s.Engine, Reader: s.State, Quota: s.Quota,
+		Statistics: s.Statistics, Documents: s.Documents,
 		Metrics: scraped, Lifecycle: s.Lifecycle, Log: log,
 	}, httpapi.Options{APIToken: o.APIToken, Version: "test"})
 	server := httptest.NewUnstartedServer(nil)

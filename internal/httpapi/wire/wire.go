@@ -32,6 +32,13 @@ type AccountList struct {
 	Accounts []domain.Account `json:"accounts" nullable:"false"`
 }
 
+// AccountSettings is what an account's owner keeps for himself. What is left
+// out stays as it is.
+type AccountSettings struct {
+	Floor *int    `json:"floor,omitempty" minimum:"0" doc:"Calls of each quota window; 0 is the configured floor"`
+	Hours *string `json:"hours,omitempty" maxLength:"100" doc:"A time of day, such as 09:00-18:00 Asia/Seoul; empty for none"`
+}
+
 // ReasonRequest says why something is paused or canceled.
 type ReasonRequest struct {
 	Reason string `json:"reason,omitempty" maxLength:"1000" doc:"Shown wherever the effect is seen"`

@@ -2,6 +2,7 @@ package github
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -132,6 +133,15 @@ func (p params) left() int {
 func (c *call) successor(p params, pageKey string) domain.JobSpec {
 	p.Page = c.p.page() + 1
 	return p.spec(c.Job.Type, c.Job.Resource, pageKey, c.Job.Bucket)
+}
+
+// Public implements source.Lendable: what belongs to public repositories.
+func (s *Source) Public(job domain.JobSpec) bool {
+	p, err := parseParams(job.Params)
+	if err != nil || (p.Repo == nil && len(p.Repos) == 0) {
+		return false
+	}
+	return (p.Repo == nil || !p.Repo.Private) && !slices.ContainsFunc(p.Repos, func(r repoRef) bool { return r.Private })
 }
 
 // CursorKey names the cursor of a resource.

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/internal/client"
+	"sluice/internal/config"
+	"sluice/internal/export"
+)
+
+// exportFlags are what a person typed.
+type exportFlags struct {
+	kind, format, since, until, out string
+	accounts                        []string
+}
+
+func (a *App) export(o *options) *cobra.Command {
+	var flags exportFlags
+	c := &cobra.Command{
+		Use:   "export --kind KIND",
+		Short: "Write what was collected as JSON lines, CSV or Parquet",
+		Long: "Write one kind of what was collected, one row each, to standard output or a file.\n" +
+			"A file appears under its name only when it is complete. CSV keeps values exactly\n" +
+			"as they are, even those that a spreadsheet takes for a formula.",
+		Example: "  sluice export --kind commits --format csv --account octocat --since 2026-01-01\n" +
+			"  sluice export --kind pulls --out pulls.parquet",
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			query, err := flags.query()
+			if err != nil {
+				return err
+			}
+			if flags.out == "-" {
+				flags.out = ""
+			}
+			if query.Format == export.FormatParquet && flags.out == "" && terminalSize(a.Out).width > 0 {
+				return usage("parquet is not for reading on a terminal; give --out FILE, or redirect the output")
+			}
+			if err := a.needData(o); err != nil {
+				return err
+			}
+			return a.with(c.Context(), o, func(s *session) error { return a.exportTo(c.Context(), o, s, query, flags.out) })
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&flags.kind, "kind", "", strings.Join(export.Kinds(), ", "))
+	f.StringVar(&flags.format, "format", "", strings.Join(export.Formats(), ", ")+" (default: as --out is named, else jsonl)")
+	f.StringSliceVar(&flags.accounts, "account", nil, "only of this account (id or login); may be repeated")
+	f.StringVar(&flags.since, "since", "", "only what was created or committed at this time or later: 2026-01-31, or RFC 3339")
+	f.StringVar(&flags.until, "until", "", "only what was created or committed before this time")
+	f.StringVar(&flags.out, "out", "", "file to write; standard output by default")
+	return c
+}
+
+// needData refuses a data folder that does not exist: reading from it would
+// make an empty one, and a mistyped name would look like no data.
+func (a *App) needData(o *options) error {
+	if o.server != "" {
+		return nil
+	}
+	if _, err := os.Stat(o.dataDir); errors.Is(err, fs.ErrNotExist) {
+		return usage("there is no data folder %s; name one with --data-dir, or a service with --server", o.dataDir)
+	}
+	return nil
+}
+
+// query checks the flags before anything is opened.
+func (f *exportFlags) query() (q client.ExportQuery, err error) {
+	if f.kind == "" {
+		return q, usage("export needs --kind: one of %s", strings.Join(export.Kinds(), ", "))
+	}
+	if q.Kind, err = export.ParseKind(f.kind); err != nil {
+		return q, usage("--kind: %w%s", err, config.Suggest(f.kind, export.Kinds()))
+	}
+	byName := strings.TrimPrefix(filepath.Ext(f.out), ".")
+	if !slices.Contains(export.Formats(), byName) {
+		byName = ""
+	}
+	format := cmp.Or(f.format, byName, string(export.FormatJSONL))
+	if q.Format, err = export.ParseFormat(format); err != nil {
+		return q, usage("--format: %w%s", err, config.Suggest(format, export.Formats()))
+	}
+	if q.Since, err = instantFlag("since", f.since); err != nil {
+		return q, err
+	}
+	if q.Until, err = instantFlag("until", f.until); err != nil {
+		return q, err
+	}
+	q.Accounts = f.accounts
+	return q, export.Options{Kind: q.Kind, Format: q.Format, Since: q.Since, Until: q.Until}.Check()
+}
+
+func instantFlag(name, text string) (time.Time, error) {
+	t, err := export.ParseInstant(text)
+	if err != nil {
+		return t, usage("--%s: %w", name, err)
+	}
+	return t, nil
+}
+
+// exported is what a finished export to a file says.
+type exported struct {
+	Kind   export.Kind   `json:"kind"`
+	Format export.Format `json:"format"`
+	Rows   int64         `json:"rows"`
+	File   string        `json:"file"`
+}
+
+func (a *App) exportTo(ctx context.Context, o *options, s *session, q client.ExportQuery, file string) error {
+	if file == "" {
+		_, err := s.Export(ctx, q, a.Out)
+		return err
+	}
+	done := exported{Kind: q.Kind, Format: q.Format, File: file}
+	err := writeOnce(file, func(w io.Writer) (err error) {
+		done.Rows, err = s.Export(ctx, q, w)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if o.json() {
+		return printJSON(a.Out, done)
+	}
+	fmt.Fprintf(a.Err, "%s rows of %s are in %s\n", count(done.Rows), q.Kind, file)
+	return nil
+}
+
+// writeOnce has a file written under another name, which becomes its own when
+// it is complete; until then, what had that name stays.
+func writeOnce(name string, write func(io.Writer) error) (err error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return writeDevice(name, write)
+	}
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	f, err := os.OpenFile(fmt.Sprintf("%s.%d.part", name, os.Getpid()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return usage("--out: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// writeDevice writes to what is no file, such as a pipe; it cannot be replaced.
+func writeDevice(name string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return usage("--out: %w", err)
+	}
+	return errors.Join(write(f), f.Close())
+}

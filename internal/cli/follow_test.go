@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/internal/domain"
+	"sluice/internal/engine"
+)
+
+func followed(t *testing.T, s size, runs ...engine.Progress) (*following, *terminal) {
+	m := &terminal{t: t}
+	f := &following{
+		board: newBoard(&screen{out: m}, style{}, s, time.Now),
+		last:  map[int64]engine.Progress{}, open: map[int64]bool{},
+	}
+	for _, p := range runs {
+		f.take(p)
+	}
+	return f, m
+}
+
+// TestLastEventIsDrawn sends events in a burst and then none: what the last
+// one told must be seen nevertheless.
+func TestLastEventIsDrawn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, m := followed(t, size{200, 24}, running(1, 0, 4))
+		f.board.draw()
+		events, done := make(chan event), make(chan error, 1)
+		go func() { done <- f.watch(t.Context(), events) }()
+		for n := range int64(3) {
+			events <- event{progress: running(1, n+1, 4)}
+		}
+		events <- event{progress: waiting(running(1, 3, 4), "primary", time.Now().Add(time.Hour))}
+		time.Sleep(2 * drawPause) // of the bubble's clock
+		synctest.Wait()
+		if !strings.Contains(m.rows[0], "3/4 pages  waits for graphql quota") {
+			t.Errorf("the terminal shows %q", m.rows)
+		}
+		// What belongs to others is nobody's business here.
+		events <- event{progress: running(99, 1, 1)}
+		events <- event{progress: ended(running(1, 4, 4), domain.RunCompleted, "")}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if len(m.rows) != 2 || !strings.Contains(m.rows[0], "complete in") || len(f.last) != 1 {
+			t.Errorf("the terminal shows %q", m.rows)
+		}
+	})
+}
+
+func TestTimeToGoMovesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := running(1, 1, 4)
+		p.ETA = time.Now().Add(30 * time.Second)
+		f, m := followed(t, size{200, 24}, p)
+		f.board.draw()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- f.watch(ctx, nil) }()
+		time.Sleep(10*time.Second + drawAgain/2)
+		synctest.Wait()
+		if !strings.Contains(m.rows[0], "about 20s to go") {
+			t.Errorf("the terminal shows %q", m.rows)
+		}
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestFollowingEnds(t *testing.T) {
+	broken := errors.New("broken off")
+	for name, tc := range map[string]struct {
+		event event
+		want  error
+	}{
+		"when a run waits for a person": {event{progress: waiting(running(1, 0, 4), "renew the token", time.Time{})}, nil},
+		"when a run failed":             {event{progress: ended(running(1, 0, 4), domain.RunFailed, "no such user")}, nil},
+		"when the stream breaks off":    {event{err: broken}, broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, _ := followed(t, size{}, running(1, 0, 4))
+			events := make(chan event, 1)
+			events <- tc.event
+			if err := f.watch(t.Context(), events); !errors.Is(err, tc.want) {
+				t.Errorf("got %v, want %v", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"sluice/internal/domain"
+	"sluice/internal/export"
+	"sluice/internal/httpapi/wire"
+)
+
+// exportSilence is how long an export may bring nothing: the service may have
+// to look far for the next row.
+const exportSilence = 5 * time.Minute
+
+// ExportQuery says what is exported. Zero times and no accounts do not
+// restrict.
+type ExportQuery struct {
+	Kind   export.Kind
+	Format export.Format
+	// Accounts are ids or logins.
+	Accounts     []string
+	Since, Until time.Time
+}
+
+func (q ExportQuery) values() url.Values {
+	v := url.Values{"kind": {string(q.Kind)}, "format": {string(q.Format)}, "account": q.Accounts}
+	for name, t := range map[string]time.Time{"since": q.Since, "until": q.Until} {
+		if !t.IsZero() {
+			v.Set(name, t.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	return v
+}
+
+// Export writes the rows to w and returns how many they are. It fails with
+// code unavailable if the service breaks off; what w has then is not whole.
+func (c *Client) Export(ctx context.Context, q ExportQuery, w io.Writer) (rows int64, err error) {
+	stream, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	alive := time.AfterFunc(exportSilence, func() { cancel(errSilent) })
+	defer alive.Stop()
+	res, err := c.send(stream, http.MethodGet, api+"/export", q.values(), nil)
+	if err != nil {
+		return 0, c.brokenOff(stream, err)
+	}
+	defer res.Body.Close()
+	destination := &patient{w: w, alive: alive}
+	if _, err := io.Copy(destination, res.Body); err != nil {
+		if destination.err != nil {
+			return 0, destination.err
+		}
+		return 0, c.brokenOff(stream, err)
+	}
+	rows, err = strconv.ParseInt(res.Trailer.Get(wire.TrailerRows), 10, 64)
+	if err != nil {
+		return 0, domain.Errorf(domain.CodeUnavailable, "the export of %s ended without the trailer %s: it is cut short, or a proxy drops trailers", c.base, wire.TrailerRows)
+	}
+	return rows, nil
+}
+
+// patient writes for as long as it takes: what the caller does with the rows is
+// no silence of the service.
+type patient struct {
+	w     io.Writer
+	alive *time.Timer
+	err   error
+}
+
+// Write implements io.Writer.
+func (p *patient) Write(b []byte) (int, error) {
+	p.alive.Stop()
+	n, err := p.w.Write(b)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	p.err = errors.Join(p.err, err)
+	p.alive.Reset(exportSilence)
+	return n, err
+}

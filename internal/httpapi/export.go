@@ -1,0 +1,159 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"sluice/internal/domain"
+	"sluice/internal/export"
+	"sluice/internal/httpapi/wire"
+)
+
+const (
+	// exportHeld is how much of an export is held back: whatever fails before
+	// that much is there can still be told as a problem.
+	exportHeld = 64 << 10
+	// exportPatience is how long a reader may take for one piece; somebody may
+	// be paging through it.
+	exportPatience = 5 * time.Minute
+)
+
+func (s *server) registerExport(api huma.API) {
+	op := operation{id: "export", method: http.MethodGet, path: "/api/v1/export", tag: "export",
+		summary: "Stream rows of one kind; the trailer " + wire.TrailerRows + " ends a complete answer",
+		errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity}}.huma()
+	rows := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}
+	op.Responses = map[string]*huma.Response{"200": {
+		Description: "The rows. An answer that breaks off, or comes without its trailer, is not complete.",
+		Content: map[string]*huma.MediaType{
+			export.FormatJSONL.MediaType(): rows, export.FormatCSV.MediaType(): rows, export.FormatParquet.MediaType(): rows,
+		},
+	}}
+	huma.Register(api, op, func(ctx context.Context, in *exportInput) (*huma.StreamResponse, error) {
+		o, err := s.exportOptions(ctx, in)
+		if err != nil {
+			return nil, s.problem(ctx, op.OperationID, err)
+		}
+		return &huma.StreamResponse{Body: func(ctx huma.Context) { s.export(ctx, op.OperationID, o) }}, nil
+	})
+}
+
+type exportInput struct {
+	Kind    string   `query:"kind" required:"true" enum:"repositories,commits,issues,pulls,events,statistics"`
+	Format  string   `query:"format" default:"jsonl" enum:"jsonl,csv,parquet"`
+	Account []string `query:"account,explode" maxItems:"1000" doc:"Only of these accounts: an id or a login each; all accounts if there is none"`
+	Source  string   `query:"source" maxLength:"50" default:"github" doc:"Where logins are looked up"`
+	Since   string   `query:"since" maxLength:"50" doc:"Only what was created, or committed, at that time or later: RFC 3339, or a day in UTC"`
+	Until   string   `query:"until" maxLength:"50" doc:"Only what was created, or committed, before that time"`
+}
+
+// exportOptions reads and checks a request.
+func (s *server) exportOptions(ctx context.Context, in *exportInput) (o export.Options, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	o.Kind, o.Format = export.Kind(in.Kind), export.Format(in.Format)
+	if o.Since, err = export.ParseInstant(in.Since); err != nil {
+		return o, domain.Errorf(domain.CodeInvalid, "since: %w", err)
+	}
+	if o.Until, err = export.ParseInstant(in.Until); err != nil {
+		return o, domain.Errorf(domain.CodeInvalid, "until: %w", err)
+	}
+	if err := o.Check(); err != nil {
+		return o, err
+	}
+	if len(in.Account) == 0 {
+		o.Accounts, err = s.Reader.Accounts(ctx)
+		return o, err
+	}
+	for _, ref := range in.Account {
+		a, err := s.account(ctx, ref, in.Source)
+		if err != nil {
+			return o, err
+		}
+		o.Accounts = append(o.Accounts, a)
+	}
+	return o, nil
+}
+
+// export streams the rows. An error that comes too late to be told as a
+// problem cuts the connection, so that the reader does not take what it has
+// for everything.
+func (s *server) export(hctx huma.Context, operation string, o export.Options) {
+	r, w := humago.Unwrap(hctx)
+	ctx, cancel := s.untilStopping(r.Context())
+	defer cancel()
+	answer := &exportAnswer{w: w, control: http.NewResponseController(w), options: o}
+	out := bufio.NewWriterSize(answer, exportHeld)
+	rows, err := export.Export(ctx, export.Sources{Documents: s.Documents, Statistics: s.Reader, Ranking: s.Statistics}, o, out)
+	if err == nil {
+		err = out.Flush()
+	}
+	if err == nil {
+		// An export without a single byte is complete as well.
+		answer.begin()
+		w.Header().Set(wire.TrailerRows, strconv.FormatInt(rows, 10))
+		return
+	}
+	if !answer.begun {
+		writeProblem(w, s.problem(ctx, operation, err))
+		return
+	}
+	if ctx.Err() == nil && answer.err == nil {
+		s.Log.ErrorContext(ctx, "export broke off", "kind", o.Kind, "rows", rows, "error", err)
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// untilStopping ends with ctx or when the service stops.
+func (s *server) untilStopping(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-s.Lifecycle.stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// exportAnswer begins to answer with the first piece.
+type exportAnswer struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	options export.Options
+	begun   bool
+	// err is why the reader could not be reached.
+	err error
+}
+
+func (a *exportAnswer) begin() {
+	if a.begun {
+		return
+	}
+	a.begun = true
+	h := a.w.Header()
+	h.Set("Content-Type", a.options.Format.MediaType())
+	h.Set("Content-Disposition", `attachment; filename="`+string(a.options.Kind)+`.`+string(a.options.Format)+`"`)
+	h.Set("Trailer", wire.TrailerRows)
+	// Proxies hold answers back unless told not to.
+	h.Set("X-Accel-Buffering", "no")
+	a.w.WriteHeader(http.StatusOK)
+}
+
+// Write implements io.Writer.
+func (a *exportAnswer) Write(p []byte) (int, error) {
+	a.begin()
+	// An export outlives the server's limit on answering, so every piece has
+	// its own. Where deadlines cannot be set there are none to outlive.
+	_ = a.control.SetWriteDeadline(time.Now().Add(exportPatience))
+	n, err := a.w.Write(p)
+	a.err = err
+	return n, err
+}

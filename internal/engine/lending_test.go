@@ -12,7 +12,7 @@ import (
 
 // lending is one account with a lot to collect, in a world where each owner has
 // ten calls of each kind, and three accounts with little.
-func lending(t *testing.T, pool bool) (*world, collection) {
+func lending(t *testing.T, pool bool, window time.Duration) (*world, collection) {
 	t.Helper()
 	limits := wiring.GitHubQuota(0)
 	for name, bucket := range limits.Buckets {
@@ -21,7 +21,7 @@ func lending(t *testing.T, pool bool) (*world, collection) {
 	}
 	w := newWorld(t, sim.Options{
 		Seed: 11, Accounts: 4, Shape: &sim.Shape{Repos: sim.Exactly(15), Commits: sim.Exactly(5), Issues: sim.Exactly(3), Pulls: sim.Exactly(2)},
-		Limits: sim.Limits{Window: time.Hour, CoreLimit: 10, GraphQLLimit: 10},
+		Limits: sim.Limits{Window: window, CoreLimit: 10, GraphQLLimit: 10},
 	}, wiring.Options{Quota: limits, Engine: engine.Config{PoolTokens: pool}})
 	for _, login := range w.sim.Logins()[1:] {
 		_, err := w.svc.Engine.PutAccount(t.Context(), engine.Signup{Source: "github", Login: login, Token: w.sim.Token(login)})
@@ -33,7 +33,7 @@ func lending(t *testing.T, pool bool) (*world, collection) {
 }
 
 func TestOwnersLendCallsForPublicData(t *testing.T) {
-	w, c := lending(t, true)
+	w, c := lending(t, true, 2*time.Second)
 	w.wantWhole(c)
 	audit := w.sim.Audit()
 	if audit.Violations != 0 {
@@ -49,7 +49,7 @@ func TestOwnersLendCallsForPublicData(t *testing.T) {
 }
 
 func TestNobodyLendsUnasked(t *testing.T) {
-	w, c := lending(t, false)
+	w, c := lending(t, false, time.Hour)
 	w.until("the run waits for its own quota", func() bool {
 		p, err := w.svc.Engine.Progress(t.Context(), c.run)
 		return err == nil && len(p.Waits) > 0 && p.Waits[0].Reason == "primary"

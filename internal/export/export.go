@@ -1,6 +1,6 @@
 // Package export writes what was collected as JSON lines, CSV or Parquet: one
 // row for each repository, commit, issue, pull request, event or account with
-// statistics. docs/export.md lists the columns.
+// statistics. The fields of the row types are the columns.
 //
 // Rows stream: memory grows with the number of an account's repositories, not
 // with the number of rows. Their order is that of the store, by account and

@@ -262,6 +262,9 @@ func TestCancelARunThatWaits(t *testing.T) {
 		t.Errorf("got %s", a.out)
 	}
 	follow.ends().expect(t, 1, "CANCELED", "not needed")
+	if audit := u.Audit(); audit.Violations != 0 || audit.Calls > 4 {
+		t.Errorf("who signs up again gets no second ration: %+v", audit)
+	}
 }
 
 func TestUpWithAToken(t *testing.T) {

@@ -71,7 +71,7 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 	if err := d.rememberWorld(); err != nil {
 		return err
 	}
-	upstream, err := net.Listen("tcp", "127.0.0.1:0")
+	upstream, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen for the simulated GitHub: %w", err)
 	}

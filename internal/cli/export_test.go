@@ -48,7 +48,7 @@ func newProgram(t *testing.T, commits int) *program {
 			t.Error(err)
 		}
 	}()
-	account, err := svc.State.PutAccount(t.Context(), state.AccountSpec{Source: "github", Login: "ann", Owner: "o"})
+	account, err := svc.State.PutAccount(t.Context(), state.AccountSpec{Source: "github", Login: "ann", Name: "o"})
 	if err != nil {
 		t.Fatal(err)
 	}

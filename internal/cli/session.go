@@ -112,7 +112,8 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 // it short, as it would cut a connection.
 func (t inProcess) serve(w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
-		if cause := recover(); cause == http.ErrAbortHandler {
+		cause := recover()
+		if failure, ok := cause.(error); ok && errors.Is(failure, http.ErrAbortHandler) {
 			err = io.ErrUnexpectedEOF
 		} else if cause != nil {
 			panic(cause)

@@ -73,7 +73,7 @@ func (a *App) sim(*options) *cobra.Command {
 }
 
 func (a *App) serveSim(ctx context.Context, addr string, server *sim.Server) error {
-	l, err := net.Listen("tcp", addr)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}

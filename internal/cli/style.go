@@ -22,7 +22,6 @@ func (s style) green(text string) string  { return s.paint("32", text) }
 func (s style) red(text string) string    { return s.paint("31", text) }
 func (s style) yellow(text string) string { return s.paint("33", text) }
 func (s style) dim(text string) string    { return s.paint("2", text) }
-func (s style) bold(text string) string   { return s.paint("1", text) }
 
 // size is a terminal's, in characters; zero where there is none.
 type size struct{ width, height int }

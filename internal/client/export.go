@@ -49,7 +49,7 @@ func (c *Client) Export(ctx context.Context, q ExportQuery, w io.Writer) (rows i
 	if err != nil {
 		return 0, c.brokenOff(stream, err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }() // read to its end, or given up
 	destination := &patient{w: w, alive: alive}
 	if _, err := io.Copy(destination, res.Body); err != nil {
 		if destination.err != nil {

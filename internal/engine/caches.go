@@ -69,6 +69,14 @@ func (c *accountCache) forget(id int64) {
 	c.mu.Unlock()
 }
 
+// forgetAll is for what concerns every account with the same credential.
+func (c *accountCache) forgetAll() {
+	c.mu.Lock()
+	clear(c.by)
+	c.forgotten++
+	c.mu.Unlock()
+}
+
 // runInfo is what every job of a run needs and none of them changes.
 type runInfo struct {
 	domain.Run

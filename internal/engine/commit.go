@@ -30,8 +30,11 @@ func (e *Engine) commit(ctx context.Context, t task, o state.Outcome) {
 			e.cfg.Log.Warn("remove", "run", t.job.RunID, "error", err)
 		}
 	}
-	if o.PauseAccount != "" || o.Owner != "" {
+	if o.PauseAccount != "" {
 		e.accounts.forget(t.job.AccountID)
+	}
+	if o.Owner != "" {
+		e.accounts.forgetAll()
 	}
 	// The unacknowledged lease is the outbox: children first.
 	if err := e.push(ctx, effect.Created); err != nil {

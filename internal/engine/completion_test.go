@@ -67,7 +67,7 @@ func TestRandomTreesCompleteOnce(t *testing.T) {
 	cfg := quick()
 	cfg.Workers = 16
 	s := started(t, src, wiring.Options{Engine: cfg, Statistics: statistics})
-	const accounts = 12
+	const accounts = 5
 	var runs []domain.Run
 	for i := range accounts {
 		runs = append(runs, s.run(s.account(fmt.Sprint("octocat-", i))))

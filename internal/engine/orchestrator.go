@@ -32,12 +32,17 @@ func (e *Engine) PutAccount(ctx context.Context, s Signup) (domain.Account, erro
 	if s.Token == "" {
 		return domain.Account{}, domain.Errorf(domain.CodeInvalid, "account %s needs a token", s.Login)
 	}
+	if checker, ok := src.(source.CredentialChecker); ok {
+		if s.Token, err = checker.CheckCredential(s.Token); err != nil {
+			return domain.Account{}, err
+		}
+	}
 	sealed, err := e.Vault.Seal(s.Token, credentialOwner(s.Source, s.Login))
 	if err != nil {
 		return domain.Account{}, err
 	}
 	a, err := e.State.PutAccount(ctx, state.AccountSpec{
-		Source: s.Source, Login: s.Login, Owner: e.Vault.Name(s.Source + ":" + s.Token), Credential: sealed,
+		Source: s.Source, Login: s.Login, Name: e.Vault.Name(s.Source + ":" + s.Token), Credential: sealed,
 	})
 	if err != nil {
 		return domain.Account{}, err

@@ -44,7 +44,7 @@ func TestRandomStoreFaultsLoseNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		plan := faulty.Random(seed(t), 0.1, 0.1)
 		collectWithFaults(t, plan, 3)
-		if plan.Faults(faulty.Any) < 20 {
+		if plan.Faults(faulty.Any) < 5 {
 			t.Errorf("only %d calls of the store failed", plan.Faults(faulty.Any))
 		}
 	})

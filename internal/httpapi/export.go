@@ -40,7 +40,7 @@ func (s *server) registerExport(api huma.API) {
 		if err != nil {
 			return nil, s.problem(ctx, op.OperationID, err)
 		}
-		return &huma.StreamResponse{Body: func(ctx huma.Context) { s.export(ctx, op.OperationID, o) }}, nil
+		return &huma.StreamResponse{Body: func(answer huma.Context) { s.export(ctx, answer, op.OperationID, o) }}, nil
 	})
 }
 
@@ -84,9 +84,9 @@ func (s *server) exportOptions(ctx context.Context, in *exportInput) (o export.O
 // export streams the rows. An error that comes too late to be told as a
 // problem cuts the connection, so that the reader does not take what it has
 // for everything.
-func (s *server) export(hctx huma.Context, operation string, o export.Options) {
-	r, w := humago.Unwrap(hctx)
-	ctx, cancel := s.untilStopping(r.Context())
+func (s *server) export(ctx context.Context, hctx huma.Context, operation string, o export.Options) {
+	_, w := humago.Unwrap(hctx)
+	ctx, cancel := s.untilStopping(ctx)
 	defer cancel()
 	answer := &exportAnswer{w: w, control: http.NewResponseController(w), options: o}
 	out := bufio.NewWriterSize(answer, exportHeld)

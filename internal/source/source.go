@@ -35,6 +35,13 @@ type Conditional interface {
 	StoredKey(job domain.JobSpec) string
 }
 
+// CredentialChecker is implemented by sources that can tell before any call
+// that a credential cannot work.
+type CredentialChecker interface {
+	// CheckCredential refuses a credential or returns it in its one spelling.
+	CheckCredential(credential string) (string, error)
+}
+
 // Lendable is implemented by sources some of whose calls anybody's credential
 // can make.
 type Lendable interface {

@@ -18,7 +18,9 @@ import (
 // Accounts keeps the accounts and their sealed credentials.
 type Accounts interface {
 	// PutAccount creates the account (source, login) or, if it exists,
-	// replaces its owner and credential and makes it active again.
+	// replaces its credential and makes it active again. Its owner is the one
+	// that an account with the same credential is known to have, else the
+	// credential's name.
 	PutAccount(ctx context.Context, a AccountSpec) (domain.Account, error)
 	Account(ctx context.Context, id int64) (domain.Account, error)
 	AccountByLogin(ctx context.Context, source, login string) (domain.Account, error)
@@ -35,8 +37,10 @@ type Accounts interface {
 
 // AccountSpec is what PutAccount stores.
 type AccountSpec struct {
-	Source, Login, Owner string
-	Credential           Sealed
+	Source, Login string
+	// Name stands for the credential: the same for the same one.
+	Name       string
+	Credential Sealed
 }
 
 // Sealed is an encrypted secret; only the secret package can open it.
@@ -180,7 +184,8 @@ type Outcome struct {
 	// DropResource cancels the run's waiting jobs for this resource: the
 	// upstream no longer has it.
 	DropResource string
-	// Owner, if set, is whose ration the account's calls turned out to draw on.
+	// Owner, if set, is whose ration the calls made with the account's
+	// credential turned out to draw on. Every account with it learns that.
 	Owner string
 	// Absences are things that the upstream no longer has.
 	Absences []document.Absence

@@ -71,15 +71,17 @@ func ParseCredential(credential string) (app AppCredential, isApp bool, err erro
 	return app, true, nil
 }
 
-// CheckCredential refuses, without any call, a credential that cannot work. Of
-// a plain token nothing can be said before GitHub is asked.
-func CheckCredential(credential string) error {
+// CheckCredential implements source.CredentialChecker. Of a plain token nothing
+// can be said before GitHub is asked.
+func (s *Source) CheckCredential(credential string) (string, error) {
 	app, isApp, err := ParseCredential(credential)
 	if err != nil || !isApp {
-		return err
+		return credential, err
 	}
-	_, err = app.key()
-	return err
+	if _, err = app.key(); err != nil {
+		return "", err
+	}
+	return app.String(), nil
 }
 
 // key reads the private key. No error quotes any of it.

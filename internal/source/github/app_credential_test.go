@@ -66,11 +66,11 @@ func TestCredentialsSurviveTheirText(t *testing.T) {
 		"escaped lines": strings.ReplaceAll(pkcs1(testKey()), "\n", `\n`),
 		"Windows lines": strings.ReplaceAll(pkcs1(testKey()), "\n", "\r\n"),
 	} {
-		if err := CheckCredential(AppCredential{AppID: 1, InstallationID: 2, PrivateKey: key}.String()); err != nil {
+		if _, err := (&Source{}).CheckCredential(AppCredential{AppID: 1, InstallationID: 2, PrivateKey: key}.String()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := CheckCredential("ghp_plain"); err != nil {
+	if same, err := (&Source{}).CheckCredential("ghp_plain"); err != nil || same != "ghp_plain" {
 		t.Errorf("a plain token: %v", err)
 	}
 }
@@ -109,7 +109,7 @@ func TestBadCredentialsAreRefusedWithTheReason(t *testing.T) {
 		"encrypted as of old": {withKey("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----\n"), "password"},
 		"bare DER":            {withKey(base64.StdEncoding.EncodeToString(der)), "not in PEM"},
 	} {
-		err := CheckCredential(c.credential)
+		_, err := (&Source{}).CheckCredential(c.credential)
 		if domain.CodeOf(err) != domain.CodeInvalid || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 			continue

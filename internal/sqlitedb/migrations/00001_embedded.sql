@@ -10,6 +10,8 @@ CREATE TABLE account (
     hours      TEXT    NOT NULL DEFAULT '',
     key_id     TEXT    NOT NULL,
     credential BLOB    NOT NULL,
+    -- Stands for the credential: accounts with the same one have one owner.
+    credential_name TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     UNIQUE (source, login)

@@ -31,10 +31,17 @@ func (s *Store) PutAccount(ctx context.Context, a state.AccountSpec) (domain.Acc
 	var out domain.Account
 	err := s.db.Write(ctx, func(c *sqlite.Conn) error {
 		at := s.now()
-		err := sqlitedb.Exec(c, `INSERT INTO account (source, login, state, owner, key_id, credential, created_at, updated_at)
-			VALUES (?, ?, 'active', ?, ?, ?, ?, ?) ON CONFLICT (source, login) DO UPDATE SET state = 'active', reason = '',
-			owner = excluded.owner, key_id = excluded.key_id, credential = excluded.credential, updated_at = excluded.updated_at`,
-			nil, a.Source, a.Login, a.Owner, a.Credential.KeyID, a.Credential.Data, at, at)
+		owner := a.Name
+		err := sqlitedb.Exec(c, "SELECT owner FROM account WHERE source = ? AND credential_name = ?",
+			func(r *sqlite.Stmt) { owner = r.ColumnText(0) }, a.Source, a.Name)
+		if err != nil {
+			return err
+		}
+		err = sqlitedb.Exec(c, `INSERT INTO account (source, login, state, owner, key_id, credential, credential_name, created_at, updated_at)
+			VALUES (?, ?, 'active', ?, ?, ?, ?, ?, ?) ON CONFLICT (source, login) DO UPDATE SET state = 'active', reason = '',
+			owner = excluded.owner, key_id = excluded.key_id, credential = excluded.credential,
+			credential_name = excluded.credential_name, updated_at = excluded.updated_at`,
+			nil, a.Source, a.Login, owner, a.Credential.KeyID, a.Credential.Data, a.Name, at, at)
 		if err != nil {
 			return err
 		}

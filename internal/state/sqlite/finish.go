@@ -280,7 +280,8 @@ func (g *finishGroup) remember() error {
 	for _, item := range g.items {
 		windows.add(item.outcome.Window)
 		if item.outcome.Owner != "" {
-			err := sqlitedb.Exec(g.conn, "UPDATE account SET owner = ? WHERE id = ?", nil, item.outcome.Owner, item.fence.account)
+			err := sqlitedb.Exec(g.conn, `UPDATE account SET owner = ? WHERE (source, credential_name) =
+				(SELECT source, credential_name FROM account WHERE id = ?)`, nil, item.outcome.Owner, item.fence.account)
 			if err != nil {
 				return err
 			}

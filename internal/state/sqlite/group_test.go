@@ -20,7 +20,7 @@ import (
 // planned opens a run with n waiting jobs.
 func planned(tb testing.TB, s *sqlite.Store, login string, n int) []domain.JobRef {
 	tb.Helper()
-	a, err := s.PutAccount(tb.Context(), state.AccountSpec{Source: "github", Login: login, Owner: "o"})
+	a, err := s.PutAccount(tb.Context(), state.AccountSpec{Source: "github", Login: login, Name: "o"})
 	if err != nil {
 		tb.Fatalf("account: %v", err)
 	}

@@ -16,6 +16,30 @@ var accountCases = []testCase{
 	{"UnknownAccounts", unknownAccounts},
 	{"AccountStates", accountStates},
 	{"WhatTheOwnerKeeps", reserveForOwner},
+	{"OneOwnerForOneCredential", oneOwner},
+}
+
+func oneOwner(x *fixture) {
+	r, refs := x.running("octocat", "a")
+	put := func(login, name string) domain.Account {
+		a, err := x.PutAccount(x.Context(), state.AccountSpec{Source: "github", Login: login, Name: name})
+		x.ok(err)
+		return a
+	}
+	shared := put("hubot", "owner of octocat")
+	other := put("mona", "another")
+	o := x.outcome(x.claim(refs[0].ID), domain.JobSucceeded)
+	o.Owner = "user 42"
+	x.finish(o)
+	owner := func(id int64) string {
+		a, err := x.Account(x.Context(), id)
+		x.ok(err)
+		return a.Owner
+	}
+	want(x, "owners", [3]string{owner(r.AccountID), owner(shared.ID), owner(other.ID)}, [3]string{"user 42", "user 42", "another"})
+	want(x, "owner after the same credential came again", put("octocat", "owner of octocat").Owner, "user 42")
+	want(x, "owner of a new account with it", put("new", "owner of octocat").Owner, "user 42")
+	want(x, "owner of a new credential", put("octocat", "fresh").Owner, "fresh")
 }
 
 func reserveForOwner(x *fixture) {
@@ -62,7 +86,7 @@ func putAccountAgain(x *fixture) {
 	_, err := x.SetAccountState(x.Context(), a.ID, domain.AccountPaused, "the token expired")
 	x.ok(err)
 	again, err := x.PutAccount(x.Context(), state.AccountSpec{
-		Source: "github", Login: "octocat", Owner: "someone else",
+		Source: "github", Login: "octocat", Name: "someone else",
 		Credential: state.Sealed{KeyID: "key-2", Data: []byte{0, 1, 2, 255}},
 	})
 	x.ok(err)
@@ -91,7 +115,7 @@ func loginsIgnoreCase(x *fixture) {
 
 func sourcesAreApart(x *fixture) {
 	a := x.account("octocat")
-	b, err := x.PutAccount(x.Context(), state.AccountSpec{Source: "gitlab", Login: "octocat", Owner: "o"})
+	b, err := x.PutAccount(x.Context(), state.AccountSpec{Source: "gitlab", Login: "octocat", Name: "o"})
 	x.ok(err)
 	if a.ID == b.ID {
 		x.Fatalf("two sources share account %d", a.ID)
@@ -105,7 +129,7 @@ func concurrentSignups(x *fixture) {
 	ids := make([]int64, crowd)
 	errs := make([]error, crowd)
 	together(crowd, func(i int) {
-		a, err := x.PutAccount(x.Context(), state.AccountSpec{Source: "github", Login: "octocat", Owner: "o"})
+		a, err := x.PutAccount(x.Context(), state.AccountSpec{Source: "github", Login: "octocat", Name: "o"})
 		ids[i], errs[i] = a.ID, err
 	})
 	for i := range ids {

@@ -113,7 +113,7 @@ func want[T any](x *fixture, what string, got, expected T) {
 func (x *fixture) account(login string) domain.Account {
 	x.Helper()
 	a, err := x.PutAccount(x.Context(), state.AccountSpec{
-		Source: "github", Login: login, Owner: "owner of " + login,
+		Source: "github", Login: login, Name: "owner of " + login,
 		Credential: state.Sealed{KeyID: "key-1", Data: []byte("sealed " + login)},
 	})
 	x.ok(err)

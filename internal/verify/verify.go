@@ -29,6 +29,14 @@ func Account(ctx context.Context, docs document.Reader, account int64, truth sim
 	return c.report(), err
 }
 
+// Expected lists what a complete collection of an account holds, each with its
+// face: what must be right about it.
+func Expected(account int64, truth sim.Truth) map[document.Key]string {
+	c := &comparison{want: map[document.Key]string{}}
+	c.expect(account, truth)
+	return c.want
+}
+
 type comparison struct {
 	// want maps what must be there to its expected face; entries are removed
 	// as they are found.

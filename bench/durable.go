@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"sluice/bench/peer"
 	"sluice/bench/report"
@@ -36,14 +35,14 @@ func durableNoop(ctx context.Context, l *lab) error {
 	if err != nil {
 		return err
 	}
-	var ours []float64
+	var ours, cpu []float64
 	for round := range l.rounds() {
-		rate, err := l.sluiceNoop(ctx, l.size(200_000, 5_000))
+		own, err := l.sluiceNoop(ctx, l.size(200_000, 5_000))
 		if err != nil {
 			return err
 		}
-		ours = append(ours, rate)
-		l.notef("round %d: Sluice %.0f jobs/s", round+1, rate)
+		ours, cpu = append(ours, own.perSecond()), append(cpu, perCall(own))
+		l.notef("round %d: Sluice %.0f jobs/s", round+1, own.perSecond())
 		for _, c := range contests {
 			rates, err := c.peer.Process(ctx, c.jobs, durableWorkers)
 			if err != nil {
@@ -65,7 +64,10 @@ func durableNoop(ctx context.Context, l *lab) error {
 			return err
 		}
 	}
-	return nil
+	return l.report.Add(report.Line{
+		Name: "durable_noop_cpu", Value: report.Median(cpu), Unit: "µs/job",
+		Detail: "processor time of the whole process; other work on the machine moves it less than the rate",
+	})
 }
 
 func (l *lab) contests(ctx context.Context) ([]*contest, error) {
@@ -102,11 +104,11 @@ func (l *lab) peers(ctx context.Context) ([]peer.Peer, error) {
 	return l.shared, nil
 }
 
-// sluiceNoop is the rate of n no-op jobs through the whole engine.
-func (l *lab) sluiceNoop(ctx context.Context, n int) (rate float64, err error) {
+// sluiceNoop takes n no-op jobs through the whole engine.
+func (l *lab) sluiceNoop(ctx context.Context, n int) (e effort, err error) {
 	dir, remove, err := l.folder("noop")
 	if err != nil {
-		return 0, err
+		return effort{}, err
 	}
 	defer remove()
 	svc, err := wiring.Open(ctx, wiring.Options{
@@ -115,24 +117,21 @@ func (l *lab) sluiceNoop(ctx context.Context, n int) (rate float64, err error) {
 		Sources: []source.Source{&enginetest.Noop{Jobs: n, FanOut: 500}},
 	})
 	if err != nil {
-		return 0, err
+		return effort{}, err
 	}
 	defer func() { err = errors.Join(err, svc.Close(context.WithoutCancel(ctx))) }()
 	if err := svc.Engine.Start(ctx); err != nil {
-		return 0, err
+		return effort{}, err
 	}
-	began := time.Now()
-	_, run, err := svc.Engine.Signup(ctx, engine.Signup{Source: "noop", Login: "bench", Token: "t"})
-	if err != nil {
-		return 0, err
-	}
-	done, err := svc.WaitRun(ctx, run.ID)
-	if err != nil {
-		return 0, err
-	}
-	took := time.Since(began)
-	if done.Status != domain.RunCompleted || done.Succeeded < int64(n) {
-		return 0, fmt.Errorf("the run is %s with %d of %d jobs", done.Status, done.Succeeded, n)
-	}
-	return float64(n) / took.Seconds(), nil
+	return timed(func() (int, error) {
+		_, run, err := svc.Engine.Signup(ctx, engine.Signup{Source: "noop", Login: "bench", Token: "t"})
+		if err != nil {
+			return 0, err
+		}
+		done, err := svc.WaitRun(ctx, run.ID)
+		if err == nil && (done.Status != domain.RunCompleted || done.Succeeded < int64(n)) {
+			err = fmt.Errorf("the run is %s with %d of %d jobs", done.Status, done.Succeeded, n)
+		}
+		return n, err
+	})
 }

@@ -76,15 +76,15 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 		return fmt.Errorf("listen for the simulated GitHub: %w", err)
 	}
 	d.sim = sim.New(d.flags.options())
-	ctx, cancel := context.WithCancel(ctx)
-	simEnded := make(chan error, 1)
+	server := &http.Server{Handler: d.sim, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(upstream) }()
 	// The simulated GitHub outlives the engine, whose last calls it answers.
-	simCtx, stopSim := context.WithCancel(context.WithoutCancel(ctx))
-	go func() { simEnded <- serveUntil(simCtx, upstream, d.sim, time.Second) }()
 	defer func() {
-		cancel()
-		stopSim()
-		err = errors.Join(err, <-simEnded)
+		err = errors.Join(err, server.Close())
+		if cause := <-ended; !errors.Is(cause, http.ErrServerClosed) {
+			err = errors.Join(err, cause)
+		}
 	}()
 	d.githubURL = "http://" + upstream.Addr().String()
 	so, err := d.service(d.options, "sluice demo")
@@ -100,10 +100,11 @@ func (d *demonstration) serveAndCollect(ctx context.Context, so ServiceOptions) 
 	serving, stopServing := context.WithCancel(ctx)
 	defer stopServing()
 	var collected chan error
-	err := d.serveWith(serving, so, func(url string) {
+	err := d.serve(serving, so, d.addr, func(ctx context.Context, svc *Service, url string) {
+		d.svc = svc
 		collected = make(chan error, 1)
 		go func() {
-			err := d.collect(serving, url)
+			err := d.collect(ctx, url)
 			collected <- err
 			if d.exit || err != nil {
 				stopServing()
@@ -123,18 +124,6 @@ func (d *demonstration) serveAndCollect(ctx context.Context, so ServiceOptions) 
 	// Whoever does not ask the demo to end by itself ends it with a signal.
 	fmt.Fprintf(d.screen, "%v\n", errInterrupted)
 	return err
-}
-
-// serveWith is App.serve with the service kept for verification.
-func (d *demonstration) serveWith(ctx context.Context, so ServiceOptions, ready func(url string)) error {
-	open := d.Open
-	app := *d.App
-	app.Open = func(ctx context.Context, so ServiceOptions) (*Service, error) {
-		svc, err := open(ctx, so)
-		d.svc = svc
-		return svc, err
-	}
-	return app.serve(ctx, so, d.addr, ready)
 }
 
 // rememberWorld refuses a data folder that holds another world.

@@ -134,8 +134,10 @@ type pipedAnswer struct {
 	sent http.Header
 }
 
+// Header implements http.ResponseWriter.
 func (p *pipedAnswer) Header() http.Header { return p.header }
 
+// WriteHeader implements http.ResponseWriter.
 func (p *pipedAnswer) WriteHeader(status int) {
 	p.once.Do(func() { p.status, p.sent = status, p.header.Clone(); close(p.begun) })
 }
@@ -150,6 +152,7 @@ func (p *pipedAnswer) finish(err error, trailer http.Header) {
 	_ = p.body.CloseWithError(err) // never fails; without an error it is the end
 }
 
+// Write implements http.ResponseWriter.
 func (p *pipedAnswer) Write(b []byte) (int, error) {
 	p.WriteHeader(http.StatusOK)
 	return p.body.Write(b)

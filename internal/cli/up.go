@@ -23,7 +23,7 @@ func (a *App) up(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.serve(c.Context(), so, addr, func(url string) {
+			return a.serve(c.Context(), so, addr, func(_ context.Context, _ *Service, url string) {
 				fmt.Fprintf(a.screen, "sluice serves %s/api/v1 (data in %s); Ctrl-C stops\n", url, o.dataDir)
 			})
 		},
@@ -32,8 +32,9 @@ func (a *App) up(o *options) *cobra.Command {
 	return c
 }
 
-// serve runs a service until ctx ends.
-func (a *App) serve(ctx context.Context, so ServiceOptions, addr string, ready func(url string)) (err error) {
+// serve runs a service until ctx ends. It calls ready once the service works
+// and is about to answer at url.
+func (a *App) serve(ctx context.Context, so ServiceOptions, addr string, ready func(ctx context.Context, svc *Service, url string)) (err error) {
 	// The address is taken before the data folder is touched: a port that is
 	// in use is the commoner mistake.
 	l, err := httpapi.Listen(addr, so.APIToken)
@@ -55,7 +56,7 @@ func (a *App) serve(ctx context.Context, so ServiceOptions, addr string, ready f
 	if err := svc.Start(ctx); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	ready(url)
+	ready(ctx, svc, url)
 	defer context.AfterFunc(ctx, svc.Stopping)()
 	return serveUntil(ctx, l, svc.API, 2*time.Second)
 }

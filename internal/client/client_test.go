@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"sluice/internal/engine"
 	"sluice/internal/httpapi/apitest"
 	"sluice/internal/httpapi/wire"
+	"sluice/internal/quota"
 	"sluice/internal/source"
 	"sluice/internal/state"
 )
@@ -81,14 +83,20 @@ func TestCollection(t *testing.T) {
 	if got := ok[domain.Account](t)(c.Account(ctx, who.Login)); got.ID != signed.Account.ID {
 		t.Errorf("got %+v", got)
 	}
-	if got := ok[[]domain.Account](t)(c.Accounts(ctx)); len(got) != 1 || got[0].Owner != signed.Account.Owner {
+	if got := ok[[]domain.Account](t)(c.Accounts(ctx)); len(got) != 1 || got[0].ID != signed.Account.ID {
 		t.Errorf("got %+v", got)
 	}
 	statistics, err := c.Statistics(ctx, who.Login)
 	if err != nil || !strings.HasPrefix(string(statistics), "{") {
 		t.Errorf("got %s, %v", statistics, err)
 	}
-	if q := ok[wire.Quota](t)(c.Quota(ctx)); len(q.Windows) == 0 || q.Windows[0].Owner != signed.Account.Owner {
+	floor := 300
+	kept, err := c.SetAccount(ctx, who.Login, wire.AccountSettings{Floor: &floor})
+	if err != nil || kept.Floor != floor {
+		t.Errorf("got %+v, %v", kept, err)
+	}
+	ours := func(w quota.Window) bool { return w.Owner == kept.Owner }
+	if q := ok[wire.Quota](t)(c.Quota(ctx)); !slices.ContainsFunc(q.Windows, ours) {
 		t.Errorf("got %+v", q)
 	}
 }

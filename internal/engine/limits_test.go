@@ -54,6 +54,7 @@ func TestSecondaryLimitIsWaitedOut(t *testing.T) {
 		{"without", 0, time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			bubble(t, func(t *testing.T) { secondaryLimit(t, c.retryAfter, c.silence) })
 		})
 	}
@@ -110,6 +111,7 @@ func (s *sharedToken) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestSomebodyElseSpendsTheRation(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		o := small(1)
 		o.Limits.CoreLimit = 12

@@ -41,6 +41,7 @@ func TestStoreFaultLosesNothing(t *testing.T) {
 }
 
 func TestRandomStoreFaultsLoseNothing(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		plan := faulty.Random(seed(t), 0.1, 0.1)
 		collectWithFaults(t, plan, 3)
@@ -72,6 +73,7 @@ func collectWithFaults(t *testing.T, plan *faulty.Plan, accounts int) {
 }
 
 func TestResumeWhoseAnswerWasLost(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		plan := faulty.NewPlan()
 		w := newBubbleWorld(t, small(1), wiring.Options{WrapState: func(s state.Store) state.Store { return faulty.NewState(s, plan) }})
@@ -92,6 +94,7 @@ func TestResumeWhoseAnswerWasLost(t *testing.T) {
 }
 
 func TestRetryWhoseAnswerWasLost(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		plan := faulty.NewPlan()
 		w := newBubbleWorld(t, small(1), wiring.Options{WrapState: func(s state.Store) state.Store { return faulty.NewState(s, plan) }})
@@ -174,6 +177,7 @@ func (r *refusals) Finish(ctx context.Context, o state.Outcome) (state.Effect, e
 }
 
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	upstream := sim.New(sim.Options{Seed: 3, Accounts: 2, Shape: &sim.Shape{
 		Repos: sim.Exactly(4), Commits: sim.Exactly(40), Issues: sim.Exactly(20), Pulls: sim.Exactly(10),
 	}})

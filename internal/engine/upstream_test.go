@@ -100,6 +100,7 @@ func (w *world) wantRetryCompletes(c collection, job domain.Job) {
 }
 
 func TestUnknownLoginFailsTheRun(t *testing.T) {
+	t.Parallel()
 	w := faultyWorld(t)
 	stranger := w.signupWith("nobody-of-that-name", w.sim.Token2(w.sim.Logins()[0]))
 	others := w.signupAll()
@@ -116,6 +117,7 @@ func TestUnknownLoginFailsTheRun(t *testing.T) {
 }
 
 func TestBadTokenPausesUntilItIsRenewed(t *testing.T) {
+	t.Parallel()
 	w := faultyWorld(t)
 	logins := w.sim.Logins()
 	w.sim.RevokeToken(w.sim.Token(logins[0]))
@@ -145,6 +147,7 @@ func TestBadTokenPausesUntilItIsRenewed(t *testing.T) {
 }
 
 func TestUnreachableUpstreamIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	upstream := sim.New(small(2))
 	l := listen(t, "127.0.0.1:0")
 	address := l.Addr().String()

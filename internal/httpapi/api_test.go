@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/httpapi/apitest"
 	"sluice/internal/httpapi/wire"
+	"sluice/internal/quota"
 	"sluice/internal/source"
 )
 
@@ -116,6 +118,16 @@ func TestSignupCollects(t *testing.T) {
 			t.Errorf("%s is %+v", name, a)
 		}
 	}
+	var kept, later domain.Account
+	c.do(http.MethodPatch, "/api/v1/accounts/"+who.Login, `{"floor":250,"hours":"09:00-18:00 Asia/Seoul"}`, http.StatusOK, &kept)
+	if kept.Floor != 250 || kept.Hours.String() != "09:00-18:00 Asia/Seoul" {
+		t.Errorf("the owner keeps %d calls and %q", kept.Floor, kept.Hours)
+	}
+	c.do(http.MethodPatch, "/api/v1/accounts/"+who.Login, `{"hours":""}`, http.StatusOK, &later)
+	if later.Floor != 250 || !later.Hours.IsZero() {
+		t.Errorf("after the hours were given up the owner keeps %d calls and %q", later.Floor, later.Hours)
+	}
+	c.do(http.MethodPatch, "/api/v1/accounts/"+who.Login, `{"hours":"late"}`, http.StatusUnprocessableEntity, nil)
 	var statistics map[string]any
 	c.do(http.MethodGet, "/api/v1/accounts/"+who.Login+"/statistics", "", http.StatusOK, &statistics)
 	if len(statistics) == 0 {
@@ -123,7 +135,10 @@ func TestSignupCollects(t *testing.T) {
 	}
 	var q wire.Quota
 	c.do(http.MethodGet, "/api/v1/quota", "", http.StatusOK, &q)
-	if len(q.Windows) == 0 || q.Windows[0].Limit != 5000 || q.Windows[0].Owner != first.Account.Owner || q.Waits == nil {
+	var now domain.Account
+	c.do(http.MethodGet, "/api/v1/accounts/"+who.Login, "", http.StatusOK, &now)
+	ours := func(w quota.Window) bool { return w.Owner == now.Owner && w.Limit == 5000 }
+	if !slices.ContainsFunc(q.Windows, ours) || q.Waits == nil {
 		t.Errorf("got the quota %+v", q)
 	}
 }

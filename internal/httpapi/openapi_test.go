@@ -14,7 +14,7 @@ var routes = []string{
 	"GET /api/v1/accounts", "GET /api/v1/accounts/{id}", "GET /api/v1/accounts/{id}/statistics", "GET /api/v1/events",
 	"GET /api/v1/export", "GET /api/v1/jobs", "GET /api/v1/jobs/{id}", "GET /api/v1/quota", "GET /api/v1/runs", "GET /api/v1/runs/{id}",
 	"GET /api/v1/runs/{id}/events", "GET /api/v1/stats/accounts/{id}", "GET /api/v1/stats/global", "GET /api/v1/stats/leaderboard",
-	"GET /livez", "GET /readyz", "POST /api/v1/accounts", "POST /api/v1/accounts/{id}/pause",
+	"GET /livez", "GET /readyz", "PATCH /api/v1/accounts/{id}", "POST /api/v1/accounts", "POST /api/v1/accounts/{id}/pause",
 	"POST /api/v1/accounts/{id}/resume", "POST /api/v1/jobs/{id}/retry", "POST /api/v1/runs", "POST /api/v1/runs/{id}/cancel",
 }
 

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"maps"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -97,6 +98,19 @@ func TestDemoThatStaysUpEndsWithASignal(t *testing.T) {
 	p.says("run 1 RUNNING")
 	p.signal(syscall.SIGTERM)
 	p.ends().expect(t, 1, "the same command goes on")
+}
+
+// TestDemoOfAChangingWorld collects what changes meanwhile: the copy may lag
+// behind, which is no failure, but no limit may be broken.
+func TestDemoOfAChangingWorld(t *testing.T) {
+	a := sluice(t, nil, demo(t.TempDir(), "--mutate", "5")...).expect(t, 0)
+	if v := decode[summaryJSON](t, a.out); v.Runs["COMPLETED"] != 4 || *v.Violations != 0 || *v.TruthMatch {
+		t.Errorf("got %+v", v)
+	}
+	a = sluice(t, nil, demo(t.TempDir(), "--mutate", "5", "--output", "text")...).expect(t, 0)
+	if !strings.Contains(a.out, "the world changed while it was collected") {
+		t.Errorf("got %s", a.out)
+	}
 }
 
 func TestDemoWithABusyAddress(t *testing.T) {

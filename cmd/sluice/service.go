@@ -18,7 +18,10 @@ func checkLogin(login string) error { return new(github.Source).CheckLogin(login
 
 // open assembles the embedded service and its API.
 func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
-	src, err := github.New(github.Options{BaseURL: o.GitHubURL})
+	src, err := github.New(github.Options{
+		BaseURL: o.GitHubURL, Collaborator: o.Collect.Collaborator, Contributed: o.Collect.Contributed,
+		OnlyOwnCommits: o.Collect.OwnCommits, NoGraphQL: o.Collect.NoGraphQL, SweepEvery: o.Collect.SweepEvery,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +34,7 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	}
 	svc, err := wiring.Open(ctx, wiring.Options{
 		DataDir: o.DataDir, Holder: o.Holder, Quota: limits, Sources: []source.Source{src},
-		Engine: engine.Config{Workers: o.Workers, Log: o.Log},
+		Engine: engine.Config{Workers: o.Workers, PoolTokens: o.PoolTokens, DiscoverOnly: o.DiscoverOnly, Log: o.Log},
 	})
 	if err != nil {
 		return nil, err

@@ -211,7 +211,7 @@ func operate(t *testing.T, logins []string, where ...string) {
 	}
 	shows(logins[0], "run", "list")
 	shows("COMPLETED", "run", "list", "--account", logins[1], "--limit", "1")
-	shows("nothing is missing", "run", "show", "1")
+	shows("0 gaps", "run", "show", "1")
 	shows("USER_PROFILE", "run", "show", "1", "--ledger")
 	shows("job 1 of run 1: ", "job", "show", "1")
 	shows("SUCCEEDED", "job", "list", "--run", "1")
@@ -251,7 +251,7 @@ func TestCancelARunThatWaits(t *testing.T) {
 	follow := start(t, []string{"SLUICE_GITHUB_TOKEN=" + u.Token(login)}, "collect", login, "--server", s.url)
 	follow.says("quota until")
 	a := sluice(t, nil, "run", "show", run, "--server", s.url).expect(t, 0)
-	if !strings.Contains(a.out, "quota until") || !strings.Contains(a.out, "not complete yet") {
+	if !strings.Contains(a.out, "quota until") || !strings.Contains(a.out, " gap") {
 		t.Errorf("got %s", a.out)
 	}
 	if a := sluice(t, nil, "run", "list", "--active", "--server", s.url); !strings.Contains(a.out, "RUNNING") {

@@ -53,7 +53,20 @@ type ServiceOptions struct {
 	Floor int
 	// Points is the secondary limit per endpoint and minute; 0 is GitHub's.
 	Points int
-	Log    *slog.Logger
+	// PoolTokens lets owners lend calls for public data to each other.
+	PoolTokens bool
+	// DiscoverOnly makes no call but those that find out what there is.
+	DiscoverOnly bool
+	Collect      Selection
+	Log          *slog.Logger
+}
+
+// Selection is what is collected beside the repositories that an account owns,
+// and how.
+type Selection struct {
+	Collaborator, Contributed bool
+	OwnCommits, NoGraphQL     bool
+	SweepEvery                time.Duration
 }
 
 // App is the program.
@@ -100,7 +113,7 @@ func usage(format string, args ...any) error {
 // Run executes a command line and returns the exit code.
 func (a *App) Run(ctx context.Context, args []string) int {
 	a.screen = &screen{out: a.Err}
-	root := a.root()
+	root := a.root() //nolint:contextcheck // commands get their context when they are executed
 	root.SetArgs(args)
 	root.SetOut(a.Out)
 	root.SetErr(a.screen)
@@ -134,6 +147,10 @@ type options struct {
 	workers    int
 	floor      int
 	points     int
+	poolTokens bool
+	// discoverOnly is set by a dry run.
+	discoverOnly bool
+	selection    Selection
 }
 
 func (a *App) root() *cobra.Command {
@@ -157,6 +174,12 @@ func (a *App) root() *cobra.Command {
 	f.IntVar(&o.workers, "workers", 16, "upstream calls under way at once")
 	f.IntVar(&o.floor, "floor", 100, "calls of each quota window that its owner keeps for himself")
 	f.IntVar(&o.points, "points-per-minute", 0, "secondary limit per endpoint and minute; 0 is GitHub's own")
+	f.BoolVar(&o.poolTokens, "pool-tokens", false, "let owners lend calls for public data to each other")
+	f.BoolVar(&o.selection.Collaborator, "collaborator", false, "also collect repositories that the account collaborates on")
+	f.BoolVar(&o.selection.Contributed, "contributed", false, "also collect repositories that the account contributed to")
+	f.BoolVar(&o.selection.OwnCommits, "own-commits", false, "collect the account's own commits only")
+	f.BoolVar(&o.selection.NoGraphQL, "no-graphql", false, "collect by REST alone, for servers without GraphQL")
+	f.DurationVar(&o.selection.SweepEvery, "sweep-every", 7*24*time.Hour, "how often to look for deleted issues and pulls; negative is never")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(a.demo(o), a.up(o), a.collect(o), a.sim(o), a.accounts(o), a.runs(o), a.jobs(o), a.stats(o), a.export(o), a.doctor(o))
@@ -221,7 +244,8 @@ func (a *App) service(o *options, holder string) (ServiceOptions, error) {
 	log, err := a.logger(o)
 	return ServiceOptions{
 		DataDir: o.dataDir, Holder: holder, GitHubURL: o.githubURL, APIToken: o.apiToken,
-		Workers: o.workers, Floor: o.floor, Points: o.points, Log: log,
+		Workers: o.workers, Floor: o.floor, Points: o.points, PoolTokens: o.poolTokens,
+		DiscoverOnly: o.discoverOnly, Collect: o.selection, Log: log,
 	}, err
 }
 

@@ -13,6 +13,7 @@ import (
 
 func (a *App) collect(o *options) *cobra.Command {
 	var tokenFile string
+	var dry bool
 	c := &cobra.Command{
 		Use:   "collect LOGIN…",
 		Short: "Collect accounts now, show progress, print their statistics",
@@ -35,6 +36,9 @@ func (a *App) collect(o *options) *cobra.Command {
 				return err
 			}
 			o.quietly(c)
+			if dry {
+				return a.dryRun(c.Context(), o, requests)
+			}
 			err = a.collectAll(c.Context(), o, requests)
 			if err != nil && c.Context().Err() != nil {
 				return errInterrupted
@@ -43,6 +47,7 @@ func (a *App) collect(o *options) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&tokenFile, "token-file", "", "file with one token, or with lines `login token`")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only find out what there is, and say what collecting it would take")
 	return c
 }
 

@@ -112,10 +112,40 @@ func reasonText(w engine.LaneWait) string {
 		return "waits for " + bucket + " quota beyond what its owner keeps"
 	case "points", "concurrency":
 		return "waits for the secondary limit of " + bucket
+	case "hours":
+		return "waits for the end of its owner's hours"
 	case "retry_after":
 		return "waits as the upstream asked"
 	}
 	return w.Reason
+}
+
+// forecast says what is left, when it will be done and what would speed it up.
+func (n narrator) forecast(f engine.Forecast) []string {
+	if f.Left == 0 {
+		return nil
+	}
+	var lines []string
+	for _, b := range f.Buckets {
+		line := fmt.Sprintf("%s: %s calls made, %s to go", b.Bucket, count(b.Done), count(b.Left))
+		if b.Limit > 0 {
+			line += fmt.Sprintf("; %s of %s left in this window", count(int64(b.Available)), count(int64(b.Limit)))
+		}
+		lines = append(lines, line)
+	}
+	switch {
+	case f.Discovering:
+		lines = append(lines, "repositories are still being found; there may be more to do")
+	case f.Ends.IsZero():
+		lines = append(lines, "too little was seen to say when it ends")
+	default:
+		line := fmt.Sprintf("ends about %s; %s is the bottleneck", f.Ends.Local().Format("2006-01-02 15:04:05"), f.Bottleneck)
+		if gain := f.Ends.Sub(f.EndsWithOneMore).Round(time.Second); gain > time.Second {
+			line += "; one more owner's token would save " + gain.String()
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // count writes a number with thousands separators.

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,6 +16,9 @@ const (
 	// drawAgain is how often a terminal is redrawn though nothing happens, as
 	// what is left to wait becomes less.
 	drawAgain = time.Second
+	// A stream can miss what happened before it began, so the truth is read
+	// again: soon at first, then ever more rarely.
+	readAgain, readAgainMax = time.Second, 30 * time.Second
 )
 
 // follow shows the progress of runs until each has ended or waits for a
@@ -22,13 +27,13 @@ func (a *App) follow(ctx context.Context, s *session, runs []int64) (map[int64]e
 	f := &following{
 		board: newBoard(a.screen, a.style(a.Err), terminalSize(a.Err), a.Now),
 		last:  make(map[int64]engine.Progress, len(runs)), open: map[int64]bool{},
+		read: func(ctx context.Context, id int64) (engine.Progress, error) {
+			detail, err := s.Run(ctx, id, false)
+			return detail.Progress, err
+		},
 	}
-	for _, id := range runs {
-		detail, err := s.Run(ctx, id, false)
-		if err != nil {
-			return nil, err
-		}
-		f.take(detail.Progress)
+	if err := f.reread(ctx, slices.Values(runs)); err != nil {
+		return nil, err
 	}
 	f.board.draw()
 	if len(f.open) == 0 {
@@ -46,6 +51,20 @@ type following struct {
 	last  map[int64]engine.Progress
 	// open are the runs that go on by themselves.
 	open map[int64]bool
+	// read asks for the truth about a run.
+	read func(ctx context.Context, id int64) (engine.Progress, error)
+}
+
+// reread takes the truth about runs.
+func (f *following) reread(ctx context.Context, runs iter.Seq[int64]) error {
+	for id := range runs {
+		p, err := f.read(ctx, id)
+		if err != nil {
+			return err
+		}
+		f.take(p)
+	}
+	return nil
 }
 
 func (f *following) take(p engine.Progress) {
@@ -67,7 +86,10 @@ func (f *following) watch(ctx context.Context, events <-chan event) error {
 		defer ticker.Stop()
 		again = ticker.C
 	}
-	for {
+	pause := readAgain
+	read := time.NewTimer(pause)
+	defer read.Stop()
+	for len(f.open) > 0 {
 		select {
 		case e := <-events:
 			if e.err != nil {
@@ -77,13 +99,16 @@ func (f *following) watch(ctx context.Context, events <-chan event) error {
 				continue
 			}
 			f.take(e.progress)
-			if len(f.open) == 0 {
-				f.board.draw()
-				return nil
-			}
 			if draw == nil {
 				draw = time.After(drawPause)
 			}
+		case <-read.C:
+			if err := f.reread(ctx, slices.Values(slices.Collect(maps.Keys(f.open)))); err != nil {
+				return err
+			}
+			pause = min(2*pause, readAgainMax)
+			read.Reset(pause)
+			f.board.draw()
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-draw:
@@ -93,6 +118,8 @@ func (f *following) watch(ctx context.Context, events <-chan event) error {
 			f.board.draw()
 		}
 	}
+	f.board.draw()
+	return nil
 }
 
 // event is what a stream told, or why it ended.

@@ -18,6 +18,7 @@ func followed(t *testing.T, s size, runs ...engine.Progress) (*following, *termi
 		board: newBoard(&screen{out: m}, style{}, s, time.Now),
 		last:  map[int64]engine.Progress{}, open: map[int64]bool{},
 	}
+	f.read = func(_ context.Context, id int64) (engine.Progress, error) { return f.last[id], nil }
 	for _, p := range runs {
 		f.take(p)
 	}
@@ -69,6 +70,37 @@ func TestTimeToGoMovesOn(t *testing.T) {
 		}
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestMissedEndIsReadAgain lets a run end before the stream begins: the stream
+// never tells of it.
+func TestMissedEndIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, m := followed(t, size{200, 24}, running(1, 0, 4), running(2, 0, 4))
+		reads := 0
+		f.read = func(_ context.Context, id int64) (engine.Progress, error) {
+			if reads++; reads > 4 {
+				return ended(running(id, 4, 4), domain.RunCompleted, ""), nil
+			}
+			return f.last[id], nil
+		}
+		began := time.Now()
+		if err := f.watch(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != 7*readAgain || reads != 6 {
+			t.Errorf("it took %s and %d reads", took, reads)
+		}
+		if !strings.HasPrefix(m.rows[2], "2 of 2 accounts done") {
+			t.Errorf("the terminal shows %q", m.rows)
+		}
+		f.open[1] = true
+		broken := errors.New("the service is gone")
+		f.read = func(context.Context, int64) (engine.Progress, error) { return engine.Progress{}, broken }
+		if err := f.watch(t.Context(), nil); !errors.Is(err, broken) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -79,6 +79,11 @@ func (a *App) printRun(r wire.RunDetail) {
 	fmt.Fprintf(a.Out, "  %s\n", n.describe(r.Progress))
 	fmt.Fprintf(a.Out, "  started %s, ended %s; collects up to %s\n", when(r.CreatedAt), when(r.FinishedAt), when(r.Anchor))
 	fmt.Fprintf(a.Out, "  %s\n", ledgerText(r.LedgerSummary))
+	if r.Forecast != nil {
+		for _, line := range n.forecast(*r.Forecast) {
+			fmt.Fprintf(a.Out, "  %s\n", line)
+		}
+	}
 	for _, l := range r.Ledger {
 		fmt.Fprintf(a.Out, "    %-24s %-24s %d of %d pages, %d items\n", l.Type, l.Resource, l.Stored, l.Known, l.Items)
 	}
@@ -86,12 +91,8 @@ func (a *App) printRun(r wire.RunDetail) {
 
 // ledgerText says whether everything that is known of is stored.
 func ledgerText(sum wire.LedgerSummary) string {
-	text := fmt.Sprintf("stored %s of %s with %s items of %s; ", count(int64(sum.PagesStored)), plural(sum.PagesKnown, "page"),
-		count(int64(sum.Items)), plural(sum.Resources, "resource"))
-	if sum.Gaps == 0 {
-		return text + "nothing is missing"
-	}
-	text += plural(sum.Gaps, "resource") + " not complete yet"
+	text := fmt.Sprintf("%s of %s stored, %s; %s items of %s", count(int64(sum.PagesStored)), plural(sum.PagesKnown, "page"),
+		plural(sum.Gaps, "gap"), count(int64(sum.Items)), plural(sum.Resources, "resource"))
 	if sum.PagesFailed > 0 {
 		text += ", " + plural(sum.PagesFailed, "page") + " failed or canceled"
 	}

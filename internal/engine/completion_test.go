@@ -14,7 +14,9 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/engine/enginetest"
+	"sluice/internal/faulty"
 	"sluice/internal/source"
+	"sluice/internal/state"
 	"sluice/internal/wiring"
 )
 
@@ -176,6 +178,41 @@ func TestCancelWhileStatisticsWait(t *testing.T) {
 		}
 		if n := s.svc.Engine.Counters().RunsEnded.Load(); n != 1 {
 			t.Errorf("it ended %d times", n)
+		}
+	})
+}
+
+// slowStatistics take their time.
+type slowStatistics struct{ countingStatistics }
+
+func (s *slowStatistics) Compute(ctx context.Context, run domain.Run) ([]byte, error) {
+	pass(time.Second)
+	return s.countingStatistics.Compute(ctx, run)
+}
+
+// The answer to one job's outcome is lost; another job closes the run; then the
+// first is told that the run is closed, too.
+func TestRunReportedClosedTwice(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		plan := faulty.NewPlan()
+		src := &enginetest.Script{Roots: []domain.JobSpec{enginetest.Item("FIRST", "a"), enginetest.Item("SECOND", "b")}}
+		src.Answer = func(_ context.Context, c source.Call) source.Result {
+			if c.Job.Type == "SECOND" {
+				pass(10 * time.Millisecond)
+			}
+			return source.Result{Verdict: source.Done}
+		}
+		statistics := &slowStatistics{}
+		s := started(t, src, wiring.Options{
+			Engine: engine.Config{Workers: 2}, Statistics: statistics,
+			WrapState: func(s state.Store) state.Store { return faulty.NewState(s, plan) },
+		})
+		plan.FailAfter("Finish", 1)
+		s.wantCompleted(s.wait(s.run(s.account("octocat"))), 0)
+		pass(time.Minute)
+		if n, ended := statistics.computed.Load(), s.svc.Engine.Counters().RunsEnded.Load(); n != 1 || ended != 1 || plan.Calls("Finish") != 3 {
+			t.Errorf("statistics were computed %d times, the run ended %d times after %d outcomes", n, ended, plan.Calls("Finish"))
 		}
 	})
 }

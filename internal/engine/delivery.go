@@ -16,6 +16,9 @@ func (e *Engine) push(ctx context.Context, refs []domain.JobRef) error {
 	}
 	entries := make([]dispatch.Entry, 0, len(refs))
 	for _, ref := range refs {
+		if e.cfg.DiscoverOnly && ref.Class != domain.ClassDiscovery {
+			continue
+		}
 		entry, err := e.entry(ctx, ref)
 		if err != nil {
 			return err

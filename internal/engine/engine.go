@@ -64,6 +64,9 @@ type Config struct {
 	StopTimeout time.Duration // how long Stop lets calls finish; default 30 s
 	// PoolTokens lets the owners of other accounts lend calls for public data.
 	PoolTokens bool
+	// DiscoverOnly dispatches only jobs that find out what there is to
+	// collect: what they find is priced and left.
+	DiscoverOnly bool
 	// StatisticsRetry is how soon failed statistics are tried again; it doubles
 	// with every failure. Default 1 min.
 	StatisticsRetry time.Duration

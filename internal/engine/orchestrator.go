@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func (e *Engine) StartRun(ctx context.Context, account int64, by domain.Trigger,
 	if err != nil {
 		if run.Status == domain.RunCreated || run.Status == domain.RunPlanning {
 			// Whoever created it may not have come to planning it.
-			e.planSoon(ctx, run)
+			err = errors.Join(err, e.planSoon(ctx, run))
 		}
 		return run, err
 	}

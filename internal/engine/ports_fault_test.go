@@ -86,9 +86,9 @@ func TestDispatchFaultLosesNothing(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T) {
 				plan := faulty.NewPlan()
+				w := newBubbleWorld(t, small(2), breakDispatch(plan))
 				plan.FailBefore(method, 2)
 				plan.FailAfter(method, 2)
-				w := newBubbleWorld(t, small(2), breakDispatch(plan))
 				if method == "Release" {
 					// Something has to be handed back.
 					w.sim.FailNext(w.of(w.sim.Logins()[0], "/events"), 4, sim.SecondaryLimit(time.Second))

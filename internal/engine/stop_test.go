@@ -9,6 +9,8 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/engine"
+	"sluice/internal/faulty"
+	"sluice/internal/state"
 	"sluice/internal/wiring"
 )
 
@@ -43,6 +45,38 @@ func TestStopFinishesWhatRunsAndHandsBackTheRest(t *testing.T) {
 		s.wantCompleted(s.wait(run), 0)
 		if n := s.documents(a); n != 10 {
 			t.Errorf("%d documents", n)
+		}
+	})
+}
+
+// A job that was claimed ahead, while the outcome before it was being written,
+// is not called any more.
+func TestStopHandsBackWhatWasClaimedAhead(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		plan := faulty.NewPlan()
+		g := newGated(4)
+		close(g.leave)
+		s := started(t, g, wiring.Options{
+			Engine:    engine.Config{Workers: 1},
+			WrapState: func(s state.Store) state.Store { return faulty.NewState(s, plan) },
+		})
+		arrived, release := plan.Block("Finish")
+		run := s.run(s.account("octocat"))
+		<-arrived
+		synctest.Wait()
+		if n := len(s.jobs(run, domain.JobRunning)); n != 2 {
+			t.Fatalf("%d jobs are claimed", n)
+		}
+		stopped := make(chan error, 1)
+		go func() { stopped <- s.svc.Engine.Stop(t.Context()) }()
+		synctest.Wait()
+		release()
+		if err := <-stopped; err != nil {
+			t.Errorf("the stop returned %v", err)
+		}
+		if done, waiting := len(s.jobs(run, domain.JobSucceeded)), len(s.jobs(run, domain.JobReady)); done != 1 || waiting != 3 || len(g.begun) != 1 {
+			t.Errorf("%d jobs are done by %d calls and %d wait, want 1 and 3", done, len(g.begun), waiting)
 		}
 	})
 }

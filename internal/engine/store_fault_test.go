@@ -93,6 +93,33 @@ func TestResumeWhoseAnswerWasLost(t *testing.T) {
 	})
 }
 
+// The caller hears nothing of a lost answer; and if there is none at all, the
+// next who asks finds the run and sets it going.
+func TestRunWhoseCreationWasNotAnswered(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		plan := faulty.NewPlan()
+		src := newItems(3)
+		s := started(t, src, wiring.Options{WrapState: func(s state.Store) state.Store { return faulty.NewState(s, plan) }})
+		a := s.account("octocat")
+		plan.FailAfter("CreateRun", 1)
+		s.wantCompleted(s.wait(s.run(a)), 0)
+
+		plan.FailBefore("CreateRun", 1)
+		plan.FailAfter("CreateRun", 1)
+		plan.FailBefore("CreateRun", 2)
+		_, err := s.svc.Engine.StartRun(t.Context(), a.ID, domain.TriggerManual, domain.PriorityLow)
+		if domain.CodeOf(err) != domain.CodeUnavailable || plan.Unmet() != 0 {
+			t.Fatalf("the start returned %v", err)
+		}
+		run, err := s.svc.Engine.StartRun(t.Context(), a.ID, domain.TriggerManual, domain.PriorityLow)
+		if domain.CodeOf(err) != domain.CodeConflict {
+			t.Fatalf("the second start returned %v", err)
+		}
+		s.wantCompleted(s.wait(run), 0)
+	})
+}
+
 func TestRetryWhoseAnswerWasLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {

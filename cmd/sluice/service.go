@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -26,11 +27,10 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 		return nil, err
 	}
 	limits := wiring.GitHubQuota(o.Floor)
-	if o.Points > 0 {
-		for name, bucket := range limits.Buckets {
-			bucket.PointsPerMinute = o.Points
-			limits.Buckets[name] = bucket
-		}
+	for name, bucket := range limits.Buckets {
+		bucket.Limit = min(bucket.Limit, cmp.Or(o.Limit, bucket.Limit))
+		bucket.PointsPerMinute = cmp.Or(o.Points, bucket.PointsPerMinute)
+		limits.Buckets[name] = bucket
 	}
 	svc, err := wiring.Open(ctx, wiring.Options{
 		DataDir: o.DataDir, Holder: o.Holder, Quota: limits, Sources: []source.Source{src},

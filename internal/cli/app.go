@@ -51,6 +51,9 @@ type ServiceOptions struct {
 	Workers   int
 	// Floor is what quota owners keep for themselves.
 	Floor int
+	// Limit is what a window is assumed to allow until the upstream says; 0 is
+	// GitHub's 5,000.
+	Limit int
 	// Points is the secondary limit per endpoint and minute; 0 is GitHub's.
 	Points int
 	// PoolTokens lets owners lend calls for public data to each other.
@@ -147,6 +150,7 @@ type options struct {
 	workers    int
 	floor      int
 	points     int
+	limit      int
 	poolTokens bool
 	// discoverOnly is set by a dry run.
 	discoverOnly bool
@@ -173,6 +177,7 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error; error while progress is shown, unless given")
 	f.IntVar(&o.workers, "workers", 16, "upstream calls under way at once")
 	f.IntVar(&o.floor, "floor", 100, "calls of each quota window that its owner keeps for himself")
+	f.IntVar(&o.limit, "assume-limit", 5000, "calls that a quota window allows, until the upstream says")
 	f.IntVar(&o.points, "points-per-minute", 0, "secondary limit per endpoint and minute; 0 is GitHub's own")
 	f.BoolVar(&o.poolTokens, "pool-tokens", false, "let owners lend calls for public data to each other")
 	f.BoolVar(&o.selection.Collaborator, "collaborator", false, "also collect repositories that the account collaborates on")
@@ -201,6 +206,9 @@ func (a *App) settle(c *cobra.Command, o *options, known []string) error {
 	}
 	if o.workers < 1 || o.workers > 10_000 {
 		return usage("--workers is %d; it must be between 1 and 10,000", o.workers)
+	}
+	if o.limit < 1 {
+		return usage("--assume-limit is %d; it must be at least 1", o.limit)
 	}
 	if o.floor < 0 {
 		return usage("--floor is %d; it cannot be negative", o.floor)
@@ -244,7 +252,7 @@ func (a *App) service(o *options, holder string) (ServiceOptions, error) {
 	log, err := a.logger(o)
 	return ServiceOptions{
 		DataDir: o.dataDir, Holder: holder, GitHubURL: o.githubURL, APIToken: o.apiToken,
-		Workers: o.workers, Floor: o.floor, Points: o.points, PoolTokens: o.poolTokens,
+		Workers: o.workers, Floor: o.floor, Limit: o.limit, Points: o.points, PoolTokens: o.poolTokens,
 		DiscoverOnly: o.discoverOnly, Collect: o.selection, Log: log,
 	}, err
 }

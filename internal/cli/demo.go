@@ -42,14 +42,17 @@ func (a *App) demo(o *options) *cobra.Command {
 			if !c.Flags().Changed("floor") {
 				o.floor = 0
 			}
+			if !c.Flags().Changed("assume-limit") {
+				o.limit = flags.limit
+			}
 			o.quietly(c)
 			d := &demonstration{App: a, options: o, flags: flags, addr: addr, exit: exit}
 			return d.run(c.Context())
 		},
 	}
-	flags.register(c, 8, 40, 15*time.Second)
-	c.Flags().Lookup("latency").DefValue = "20ms"
-	flags.latency = 20 * time.Millisecond
+	flags.register(c, 8, 25, 10*time.Second)
+	c.Flags().Lookup("latency").DefValue = "150ms"
+	flags.latency = 150 * time.Millisecond
 	c.Flags().BoolVar(&exit, "exit-when-done", false, "end when every account is collected")
 	c.Flags().StringVar(&addr, "addr", "127.0.0.1:8090", "address to serve the API on")
 	return c

@@ -65,8 +65,13 @@ type Class uint8
 
 // The classes of jobs.
 const (
+	// ClassDiscovery begins something new.
 	ClassDiscovery Class = iota + 1
+	// ClassChild brings in what was found.
 	ClassChild
+	// ClassWalk goes on with a discovery that was begun. It waits among the
+	// children, as another bucket's work may hang on what it finds.
+	ClassWalk
 )
 
 // JobSpec describes a job that is to exist: what a source plans.

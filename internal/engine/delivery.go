@@ -16,7 +16,7 @@ func (e *Engine) push(ctx context.Context, refs []domain.JobRef) error {
 	}
 	entries := make([]dispatch.Entry, 0, len(refs))
 	for _, ref := range refs {
-		if e.cfg.DiscoverOnly && ref.Class != domain.ClassDiscovery {
+		if e.cfg.DiscoverOnly && ref.Class == domain.ClassChild {
 			continue
 		}
 		entry, err := e.entry(ctx, ref)

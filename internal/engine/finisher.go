@@ -17,14 +17,17 @@ type finisher struct {
 
 	mu    sync.Mutex
 	queue []closing
-	// known holds the runs from when they are added until they have ended: a
-	// run may be reported again when the store's first answer was lost.
+	// known holds the runs from when they are added until they have ended, and
+	// whether they were reported again meanwhile: because the store's first
+	// answer was lost, or because a retried job closed the run once more.
 	known map[int64]bool
 }
 
 type closing struct {
 	run   domain.Run
 	tries int
+	// doubtful says that the run may have been completed already.
+	doubtful bool
 }
 
 // statisticsTries bounds the attempts; with doubling delays from one minute
@@ -39,10 +42,11 @@ func newFinisher(e *Engine) *finisher {
 func (f *finisher) add(run domain.Run) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.known[run.ID] {
+	if _, ok := f.known[run.ID]; ok {
+		f.known[run.ID] = true
 		return
 	}
-	f.known[run.ID] = true
+	f.known[run.ID] = false
 	f.enqueue(closing{run: run})
 }
 
@@ -61,10 +65,29 @@ func (f *finisher) enqueue(c closing) {
 	}
 }
 
-func (f *finisher) forget(run int64) {
+// forget is through with a run, unless it was reported again.
+func (f *finisher) forget(run domain.Run) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.known, run)
+	if !f.known[run.ID] {
+		delete(f.known, run.ID)
+		return
+	}
+	f.known[run.ID] = false
+	f.enqueue(closing{run: run, doubtful: true})
+}
+
+// isClosing tells whether a run still needs its statistics.
+func (f *finisher) isClosing(ctx context.Context, c closing) bool {
+	if !c.doubtful {
+		return true
+	}
+	var run domain.Run
+	err := f.engine.insist(ctx, c.run.ID, func() (err error) {
+		run, err = f.engine.State.Run(ctx, c.run.ID)
+		return err
+	})
+	return err == nil && run.Status == domain.RunFinalizing
 }
 
 func (f *finisher) next() (closing, bool) {
@@ -97,6 +120,10 @@ func (f *finisher) loop(feed, hard context.Context) {
 // take the statistics is no failure of theirs: it is waited for.
 func (f *finisher) runOnce(ctx context.Context, c closing) {
 	e := f.engine
+	if !f.isClosing(ctx, c) {
+		f.forget(c.run)
+		return
+	}
 	data, err := e.Statistics.Compute(ctx, c.run)
 	if err == nil {
 		err = f.end(ctx, c.run.ID, func() (domain.Run, error) { return e.State.CompleteRun(ctx, c.run.ID, data) })
@@ -104,7 +131,7 @@ func (f *finisher) runOnce(ctx context.Context, c closing) {
 	switch {
 	case err == nil || ctx.Err() != nil || domain.CodeOf(err) == domain.CodeIllegalMove:
 		// Complete; or left to the next start; or canceled in the meantime.
-		f.forget(c.run.ID)
+		f.forget(c.run)
 	case c.tries+1 >= statisticsTries:
 		e.cfg.Log.Error("statistics given up", "run", c.run.ID, "error", err)
 		reason := "statistics could not be computed: " + err.Error()
@@ -112,7 +139,7 @@ func (f *finisher) runOnce(ctx context.Context, c closing) {
 		if err != nil && ctx.Err() == nil {
 			e.cfg.Log.Error("fail run", "run", c.run.ID, "error", err)
 		}
-		f.forget(c.run.ID)
+		f.forget(c.run)
 	default:
 		delay := e.cfg.StatisticsRetry << c.tries
 		e.cfg.Log.Warn("statistics failed; trying again", "run", c.run.ID, "in", delay, "error", err)
@@ -129,8 +156,6 @@ func (f *finisher) end(ctx context.Context, id int64, move func() (domain.Run, e
 		return err
 	})
 	if err == nil {
-		// Whoever is told may retry a job at once, and the run closes again.
-		f.forget(id)
 		f.engine.ended(run)
 	}
 	return err

@@ -220,7 +220,7 @@ func rankOf(p domain.Priority, c domain.Class) rank {
 	if p != domain.PriorityHigh {
 		r = lowChild
 	}
-	if c != domain.ClassChild {
+	if c != domain.ClassChild && c != domain.ClassWalk {
 		r++
 	}
 	return r

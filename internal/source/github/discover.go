@@ -57,7 +57,8 @@ func readDiscovery(s *Source, c *call, a *answer, user gjson.Result, errs []grap
 	if c.Job.Type == DiscoverReposPushed {
 		d.res.Owner = ownerName(c.Token, view(a.body).Get("data.viewer.databaseId"))
 		if c.p.page() == 1 {
-			d.res.Next = append(d.res.Next, s.otherRoots(c.Run)...)
+			// First, so that no bucket is idle while another is busy.
+			d.res.Next = append(s.otherRoots(c.Run), d.res.Next...)
 		}
 	}
 	return d.res

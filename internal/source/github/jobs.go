@@ -103,13 +103,13 @@ func parseParams(raw []byte) (params, error) {
 
 func (p params) page() int { return max(p.Page, 1) }
 
-// spec makes the job of a type for a resource. It is a child unless it finds
-// new repositories.
+// spec makes the job of a type for a resource. It is a child unless it goes on
+// with finding repositories; only a plan begins that.
 func (p params) spec(typ, resource, pageKey, bucket string) domain.JobSpec {
 	class := domain.ClassChild
 	switch typ {
-	case UserProfile, DiscoverReposPushed, DiscoverReposUpdated, DiscoverContributed:
-		class = domain.ClassDiscovery
+	case DiscoverReposPushed, UserProfile, DiscoverReposUpdated, DiscoverContributed:
+		class = domain.ClassWalk
 	}
 	// Nothing in params can fail to encode.
 	raw, _ := json.Marshal(p)

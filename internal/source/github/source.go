@@ -63,10 +63,14 @@ func (s *Source) Plan(run domain.Run) ([]domain.JobSpec, error) {
 	if err := s.CheckLogin(run.Login); err != nil {
 		return nil, err
 	}
+	roots := []domain.JobSpec{params{}.spec(DiscoverReposPushed, userResource(run.Login), "", BucketGraphQL)}
 	if s.opt.NoGraphQL {
-		return s.otherRoots(run), nil
+		roots = s.otherRoots(run)
 	}
-	return []domain.JobSpec{params{}.spec(DiscoverReposPushed, userResource(run.Login), "", BucketGraphQL)}, nil
+	for i := range roots {
+		roots[i].Class = domain.ClassDiscovery
+	}
+	return roots, nil
 }
 
 // otherRoots are the first jobs of a run beside the walk by push time.

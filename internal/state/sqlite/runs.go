@@ -240,12 +240,12 @@ func (s *Store) Outlook(ctx context.Context, run int64) ([]state.Outlook, error)
 	var out []state.Outlook
 	err := s.db.Read(ctx, func(c *sqlite.Conn) error {
 		return sqlitedb.Exec(c, `SELECT bucket, sum(done), sum(CASE WHEN done THEN 0 ELSE expected END),
-			sum(done = 0 AND class = ?) FROM job WHERE run_id = ? GROUP BY bucket ORDER BY bucket`,
+			sum(done = 0 AND class <> ?) FROM job WHERE run_id = ? GROUP BY bucket ORDER BY bucket`,
 			func(r *sqlite.Stmt) {
 				out = append(out, state.Outlook{
 					Bucket: r.ColumnText(0), Done: r.ColumnInt64(1), Left: r.ColumnInt64(2), Discovering: r.ColumnInt64(3),
 				})
-			}, int64(domain.ClassDiscovery), run)
+			}, int64(domain.ClassChild), run)
 	})
 	return out, err
 }

@@ -129,17 +129,20 @@ func outlook(x *fixture) {
 		return got
 	}
 	want(x, "outlook of a plan", look(), []state.Outlook{{Bucket: "core", Left: 1, Discovering: 1}})
-	long, other := spec("repo:1"), spec("repo:2")
+	long, other, walk := spec("repo:1"), spec("repo:2"), spec("more")
+	walk.Class, walk.Bucket = domain.ClassWalk, "search"
 	long.Class, long.Expected = domain.ClassChild, 7
 	other.Class, other.Bucket = domain.ClassChild, "graphql"
-	created := x.succeed(refs[0].ID, long, other).Created
-	want(x, "outlook", look(), []state.Outlook{{Bucket: "core", Done: 1, Left: 7}, {Bucket: "graphql", Left: 1}})
-	want(x, "known", x.wantCounts(r.ID).Known, int64(9))
+	created := x.succeed(refs[0].ID, long, other, walk).Created
+	want(x, "outlook", look(), []state.Outlook{
+		{Bucket: "core", Done: 1, Left: 7}, {Bucket: "graphql", Left: 1}, {Bucket: "search", Left: 1, Discovering: 1},
+	})
+	want(x, "known", x.wantCounts(r.ID).Known, int64(10))
 	rest := page("repo:1", "2")
 	rest.Class, rest.Expected = domain.ClassChild, 4
 	x.succeed(created[0].ID, rest)
 	want(x, "a shorter walk than expected", look()[0], state.Outlook{Bucket: "core", Done: 2, Left: 4})
-	want(x, "known", x.wantCounts(r.ID).Known, int64(7))
+	want(x, "known", x.wantCounts(r.ID).Known, int64(8))
 	x.fail(created[1].ID)
 	want(x, "a failed job expects nothing", look()[1], state.Outlook{Bucket: "graphql", Done: 1})
 }

@@ -86,7 +86,7 @@ type Query struct {
 type Absence struct {
 	Account, Repository int64
 	// Kind restricts it to issues or pull requests; empty means the repository
-	// with everything in it.
+	// with everything in it. Events about it are the account's and stay.
 	Kind Kind
 	// Of the numbers above After and up to UpTo, only Present are there.
 	After, UpTo int64

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"sluice/internal/engine/enginetest"
 	"sluice/internal/faulty"
 	"sluice/internal/source"
+	"sluice/internal/state"
 	"sluice/internal/wiring"
 )
 
@@ -138,5 +140,52 @@ func TestOutageIsProbedByFew(t *testing.T) {
 				t.Errorf("job %d counts %d failures", job.ID, job.Failures)
 			}
 		}
+	})
+}
+
+// lateAnswer holds back the answer to the first completion of a run.
+type lateAnswer struct {
+	state.Store
+	once sync.Once
+	gate chan struct{}
+}
+
+func (l *lateAnswer) CompleteRun(ctx context.Context, run int64, statistics []byte) (domain.Run, error) {
+	out, err := l.Store.CompleteRun(ctx, run, statistics)
+	l.once.Do(func() { <-l.gate })
+	return out, err
+}
+
+// A run is complete, a job of it is retried and closes it again, and only then
+// does the engine hear that it was complete.
+func TestRetryBeforeTheCompletionIsHeardOf(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		var tries atomic.Int64
+		src := &enginetest.Script{Roots: []domain.JobSpec{enginetest.Item("A", "a")}}
+		src.Answer = func(context.Context, source.Call) source.Result {
+			if tries.Add(1) == 1 {
+				return source.Result{Verdict: source.Fail, Failure: failed(domain.FailureInvalid, "no")}
+			}
+			return source.Result{Verdict: source.Done}
+		}
+		late := &lateAnswer{gate: make(chan struct{})}
+		s := started(t, src, wiring.Options{WrapState: func(store state.Store) state.Store {
+			late.Store = store
+			return late
+		}})
+		run := s.run(s.account("octocat"))
+		pass(time.Second)
+		s.wantCompleted(s.stored(run), 1)
+		if _, err := s.svc.Engine.RetryJob(t.Context(), s.jobs(run)[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if status := s.stored(run).Status; status != domain.RunFinalizing {
+			t.Fatalf("the run is %s", status)
+		}
+		close(late.gate)
+		pass(time.Second)
+		s.wantCompleted(s.stored(run), 0)
 	})
 }

@@ -81,6 +81,8 @@ func (s *Store) Flag(c *sqlite.Conn, absences []document.Absence) error {
 		if a.Kind != "" {
 			query += " AND kind = ? AND number > ? AND number <= ? AND created_at < ? AND number NOT IN (SELECT value FROM json_each(?))"
 			args = append(args, string(a.Kind), a.After, a.UpTo, a.CreatedBefore, sqlitedb.IDList(a.Present))
+		} else {
+			query, args = query+" AND kind <> ?", append(args, string(document.KindEvent))
 		}
 		if err := sqlitedb.Exec(c, query, nil, args...); err != nil {
 			return err

@@ -123,7 +123,7 @@ func (d *driver) keep(spec domain.JobSpec, res source.Result) {
 		for key, doc := range d.docs {
 			swept := key.Kind == gone.Kind && doc.Number > gone.After && doc.Number <= gone.UpTo &&
 				doc.CreatedAt.Before(gone.CreatedBefore) && !slices.Contains(gone.Present, doc.Number)
-			if doc.Repository == gone.Repository && (gone.Kind == "" || swept) {
+			if doc.Repository == gone.Repository && (gone.Kind == "" && key.Kind != document.KindEvent || swept) {
 				doc.Deleted = true
 				d.docs[key] = doc
 			}

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,15 +38,14 @@ func (c *Client) WatchRun(ctx context.Context, id int64) iter.Seq2[engine.Progre
 // Watch yields the progress of every active run, and then of every run
 // whenever it changes, until ctx ends.
 func (c *Client) Watch(ctx context.Context) iter.Seq2[engine.Progress, error] {
-	return c.WatchAfter(ctx, 0)
+	return c.WatchAfter(ctx, -1)
 }
 
 // WatchAfter is Watch that also yields runs with an id larger than after that
 // have ended already, so that none of them is missed between starting it and
 // watching it.
 func (c *Client) WatchAfter(ctx context.Context, after int64) iter.Seq2[engine.Progress, error] {
-	q := url.Values{}
-	setNumber(q, "after", after)
+	q := url.Values{"after": {strconv.FormatInt(after, 10)}}
 	return c.follow(ctx, api+"/events", q, func(engine.Progress) bool { return false })
 }
 

@@ -32,14 +32,14 @@ func (s *server) registerEvents(api huma.API) {
 		return &huma.StreamResponse{Body: func(ctx huma.Context) { s.stream(ctx, one.OperationID, follow.look) }}, nil
 	})
 	huma.Register(api, all, func(_ context.Context, in *watched) (*huma.StreamResponse, error) {
-		follow := &followAll{server: s, sent: map[int64]engine.Progress{}, newest: in.After, started: in.After > 0}
+		follow := &followAll{server: s, sent: map[int64]engine.Progress{}, newest: in.After, started: in.After >= 0}
 		return &huma.StreamResponse{Body: func(ctx huma.Context) { s.stream(ctx, all.OperationID, follow.look) }}, nil
 	})
 }
 
 // watched says from where on the progress of all runs is followed.
 type watched struct {
-	After int64 `query:"after" minimum:"0" doc:"Also tell of runs with a larger id that have ended already; 0 tells of none"`
+	After int64 `query:"after" minimum:"-1" default:"-1" doc:"Also tell of runs with a larger id that have ended already; -1 tells of none"`
 }
 
 // followRun sends one run's progress whenever it has changed.

@@ -36,6 +36,7 @@ func (e *Engine) commit(ctx context.Context, t task, o state.Outcome) {
 	if o.Owner != "" {
 		e.accounts.forgetAll()
 	}
+	e.rows.add(effect.Rows)
 	// The unacknowledged lease is the outbox: children first.
 	if err := e.push(ctx, effect.Created); err != nil {
 		if ctx.Err() == nil {

@@ -115,6 +115,7 @@ type Engine struct {
 	waits    *waitBoard
 	outages  *outages
 	paces    *paces
+	rows     *rowCache
 	watchers *watchers
 	renewer  *renewer
 	finisher *finisher
@@ -151,6 +152,7 @@ func New(p Ports, cfg Config) (*Engine, error) {
 	e.waits = newWaitBoard(e.cfg.Now)
 	e.outages = newOutages(e.cfg)
 	e.paces = newPaces()
+	e.rows = newRowCache()
 	e.watchers = &watchers{}
 	e.counters = &Counters{}
 	e.renewer = newRenewer(p.Dispatch, e.cfg)

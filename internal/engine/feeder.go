@@ -66,22 +66,22 @@ func (e *Engine) load(ctx context.Context, leases []dispatch.Lease) []task {
 	if len(leases) == 0 {
 		return nil
 	}
-	ids := make([]int64, len(leases))
-	for i, l := range leases {
-		ids[i] = l.Job
+	rows := make(map[int64]domain.Job, len(leases))
+	unknown := make([]int64, 0, len(leases))
+	for _, l := range leases {
+		if j, ok := e.rows.take(l.Job); ok {
+			rows[l.Job] = j
+		} else {
+			unknown = append(unknown, l.Job)
+		}
 	}
-	jobs, err := e.State.Load(ctx, ids)
-	if err != nil {
+	if err := e.read(ctx, unknown, rows); err != nil {
 		if ctx.Err() == nil {
 			e.cfg.Log.Error("load jobs", "error", err)
 			e.storeWaits(err, e.cfg.BackoffBase)
 		}
 		e.release(ctx, leases, e.cfg.Now().Add(e.cfg.BackoffBase))
 		return nil
-	}
-	rows := make(map[int64]domain.Job, len(jobs))
-	for _, j := range jobs {
-		rows[j.ID] = j
 	}
 	tasks := make([]task, 0, len(leases))
 	for _, l := range leases {
@@ -94,6 +94,18 @@ func (e *Engine) load(ctx context.Context, leases []dispatch.Lease) []task {
 	}
 	e.renewer.hold(leases)
 	return tasks
+}
+
+// read adds the rows of jobs.
+func (e *Engine) read(ctx context.Context, ids []int64, rows map[int64]domain.Job) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	jobs, err := e.State.Load(ctx, ids)
+	for _, j := range jobs {
+		rows[j.ID] = j
+	}
+	return err
 }
 
 func (e *Engine) release(ctx context.Context, leases []dispatch.Lease, at time.Time) {

@@ -29,32 +29,50 @@ func Time(micros int64) time.Time {
 // stay in the statement cache, large enough to save most round trips.
 var chunkSizes = [...]int{64, 16, 4, 1}
 
-// InsertRows runs a multi-row INSERT in as few statements as the cached sizes
-// allow. head is everything up to VALUES, tail what follows the rows. bind
-// binds row i starting at the parameter base; each sees every returned row.
-func InsertRows(conn *sqlite.Conn, head, tail string, columns, rows int, bind func(s *sqlite.Stmt, base, i int), each func(*sqlite.Stmt)) error {
+// Insert is an INSERT of any number of rows.
+type Insert struct {
+	columns int
+	sql     [len(chunkSizes)]string
+}
+
+// NewInsert makes an INSERT: head is everything up to VALUES, tail what follows
+// the rows.
+func NewInsert(head, tail string, columns int) *Insert {
+	in := &Insert{columns: columns}
+	row := "(" + strings.TrimSuffix(strings.Repeat("?,", columns), ",") + ")"
+	for i, size := range chunkSizes {
+		in.sql[i] = head + " VALUES " + strings.TrimSuffix(strings.Repeat(row+",", size), ",") + " " + tail
+	}
+	return in
+}
+
+// Run inserts rows in as few statements as the prepared sizes allow. bind binds
+// row i starting at the parameter base. done, if set, is told after each
+// statement which rows it was about, from and up to but without to, and how
+// many of them it changed.
+func (in *Insert) Run(conn *sqlite.Conn, rows int, bind func(s *sqlite.Stmt, base, i int), done func(from, to, changed int) error) error {
 	next := 0
-	for _, size := range chunkSizes {
+	for i, size := range chunkSizes {
 		for rows-next >= size {
-			stmt, err := conn.Prepare(insertSQL(head, tail, columns, size))
+			stmt, err := conn.Prepare(in.sql[i])
 			if err != nil {
 				return fmt.Errorf("prepare insert: %w", err)
 			}
 			for k := range size {
-				bind(stmt, 1+k*columns, next+k)
+				bind(stmt, 1+k*in.columns, next+k)
 			}
-			if err := drain(stmt, each); err != nil {
+			if err := drain(stmt, nil); err != nil {
 				return err
+			}
+			if done != nil {
+				if err := done(next, next+size, conn.Changes()); err != nil {
+					return err
+				}
 			}
 			next += size
 		}
 	}
 	return nil
-}
-
-func insertSQL(head, tail string, columns, rows int) string {
-	row := "(" + strings.TrimSuffix(strings.Repeat("?,", columns), ",") + ")"
-	return head + " VALUES " + strings.TrimSuffix(strings.Repeat(row+",", rows), ",") + " " + tail
 }
 
 func drain(stmt *sqlite.Stmt, each func(*sqlite.Stmt)) error {

@@ -198,6 +198,9 @@ type Outcome struct {
 // Effect is what a Finish brought about.
 type Effect struct {
 	Created []domain.JobRef
+	// Rows are the created jobs in full, where the adapter has them at hand;
+	// they spare the engine reading them. A claim finds out if they are stale.
+	Rows []domain.Job
 	// Canceled are waiting jobs that must not be handed out any more.
 	Canceled []int64
 	// Closed is the run as it moved to FINALIZING or FAILED with this very

@@ -51,7 +51,7 @@ func (p *packed) write(c *sqlite.Conn) error {
 		stmt.BindInt64(base+columnCount+1, int64(p.starts[i]))
 		stmt.BindInt64(base+columnCount+2, int64(len(p.docs[i].Raw)))
 	}
-	return sqlitedb.InsertRows(c, insertHead, insertTail, columnCount+3, len(p.docs), bind, nil)
+	return insertDocument.Run(c, len(p.docs), bind, nil)
 }
 
 const insertHead = `INSERT INTO document (account_id, kind, name, version, repository, number, state, title, author, language,
@@ -65,6 +65,8 @@ const insertTail = `ON CONFLICT (account_id, kind, name) DO UPDATE SET version =
 	closed_at = excluded.closed_at, merged_at = excluded.merged_at, closed_by = excluded.closed_by, flags = excluded.flags,
 	chunk = excluded.chunk, chunk_start = excluded.chunk_start, chunk_size = excluded.chunk_size
 	WHERE excluded.version >= document.version`
+
+var insertDocument = sqlitedb.NewInsert(insertHead, insertTail, columnCount+3)
 
 func bindDocument(s *sqlite.Stmt, base int, d *document.Document) {
 	s.BindInt64(base, d.Account)

@@ -165,30 +165,27 @@ func (g *finishGroup) delta(item *finishItem) *runDelta {
 	return d
 }
 
-// succeed ends all successful jobs in one statement.
+// succeed ends the successful jobs. One prepared statement a job is faster here
+// than one for all: there is no round trip to save, and rows need no parsing.
 func (g *finishGroup) succeed() error {
-	rows := []byte{'['}
 	for _, item := range g.items {
-		if item.outcome.To != domain.JobSucceeded {
+		o := &item.outcome
+		if o.To != domain.JobSucceeded {
 			continue
 		}
 		d := g.delta(item)
 		d.succeeded++
 		d.pending--
-		d.documents += int64(item.outcome.Items)
+		d.documents += int64(o.Items)
 		d.known += 1 - item.fence.expected
-		if len(rows) > 1 {
-			rows = append(rows, ',')
+		err := sqlitedb.Exec(g.conn, `UPDATE job SET status = ?, done = 1, finished_at = ?, items = ?, pages = ?,
+			error = '', error_kind = '' WHERE id = ?`, nil,
+			int64(domain.JobSucceeded), sqlitedb.Micros(o.At), o.Items, o.Pages, o.Job)
+		if err != nil {
+			return err
 		}
-		rows = appendRow(rows, item.outcome.Job, sqlitedb.Micros(item.outcome.At), int64(item.outcome.Items), int64(item.outcome.Pages))
 	}
-	if len(rows) == 1 {
-		return nil
-	}
-	return sqlitedb.Exec(g.conn, `UPDATE job SET status = ?1, done = 1, error = '', error_kind = '',
-		finished_at = v.at, items = v.items, pages = v.pages
-		FROM (SELECT value ->> 0 AS id, value ->> 1 AS at, value ->> 2 AS items, value ->> 3 AS pages FROM json_each(?2)) AS v
-		WHERE job.id = v.id`, nil, int64(domain.JobSucceeded), string(append(rows, ']')))
+	return nil
 }
 
 // moveOthers handles what did not succeed: it is rare, so row by row.
@@ -249,11 +246,12 @@ func (g *finishGroup) createNext() error {
 		return err
 	}
 	for _, c := range created {
-		item := parents[c.parent]
-		item.effect.Created = append(item.effect.Created, c.ref)
+		item := parents[c.row.ParentID]
+		item.effect.Created = append(item.effect.Created, c.ref())
+		item.effect.Rows = append(item.effect.Rows, c.row)
 		d := g.delta(item)
 		d.pending++
-		d.known += c.expected
+		d.known += int64(c.row.Expected)
 	}
 	return nil
 }

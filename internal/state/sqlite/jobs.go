@@ -49,10 +49,12 @@ type plannedJobs struct {
 }
 
 // createdJob is a job that was inserted, not one that was there already.
-type createdJob struct {
-	ref      domain.JobRef
-	parent   int64
-	expected int64
+type createdJob struct{ row domain.Job }
+
+func (j createdJob) ref() domain.JobRef {
+	return domain.JobRef{
+		ID: j.row.ID, RunID: j.row.RunID, AccountID: j.row.AccountID, Bucket: j.row.Bucket, Class: j.row.Class, Priority: j.row.Priority,
+	}
 }
 
 // insertPlans inserts jobs unless they exist, and returns those it inserted.
@@ -86,21 +88,31 @@ func (s *Store) insertPlans(c *sqlite.Conn, plans []plannedJobs, at int64) ([]cr
 		stmt.BindInt64(base+12, at)
 		stmt.BindInt64(base+13, int64(spec.Calls()))
 	}
-	each := func(r *sqlite.Stmt) {
-		id := r.ColumnInt64(0)
-		p, spec := rows[id-first].plan, rows[id-first].spec
-		created = append(created, createdJob{
-			parent: p.parent, expected: int64(spec.Calls()),
-			ref: domain.JobRef{
-				ID: id, RunID: p.run, AccountID: p.account, Bucket: spec.Bucket, Class: spec.Class,
-				Priority: cmp.Or(spec.Priority, p.priority),
-			},
-		})
+	add := func(i int) {
+		p, spec := rows[i].plan, *rows[i].spec
+		spec.Priority, spec.Expected = cmp.Or(spec.Priority, p.priority), spec.Calls()
+		created = append(created, createdJob{domain.Job{
+			ID: first + int64(i), RunID: p.run, AccountID: p.account, ParentID: p.parent, JobSpec: spec,
+			Status: domain.JobReady, CreatedAt: sqlitedb.Time(at),
+		}})
 	}
-	err := sqlitedb.InsertRows(c, `INSERT INTO job (id, run_id, account_id, parent_id, type, resource, page_key, bucket, class,
-		priority, params, status, created_at, expected)`, "ON CONFLICT DO NOTHING RETURNING id", 14, len(rows), bind, each)
+	err := insertJob.Run(c, len(rows), bind, func(from, to, changed int) error {
+		if changed == to-from {
+			for i := from; i < to; i++ {
+				add(i)
+			}
+			return nil
+		}
+		// Some were there already; which of them has to be asked.
+		return sqlitedb.Exec(c, "SELECT id FROM job WHERE id BETWEEN ? AND ? ORDER BY id", func(r *sqlite.Stmt) {
+			add(int(r.ColumnInt64(0) - first))
+		}, first+int64(from), first+int64(to)-1)
+	})
 	return created, err
 }
+
+var insertJob = sqlitedb.NewInsert(`INSERT INTO job (id, run_id, account_id, parent_id, type, resource, page_key, bucket, class,
+	priority, params, status, created_at, expected)`, "ON CONFLICT DO NOTHING", 14)
 
 // Job implements state.Jobs.
 func (s *Store) Job(ctx context.Context, id int64) (job domain.Job, err error) {

@@ -116,8 +116,8 @@ func (s *Store) PlanRun(ctx context.Context, id int64, specs []domain.JobSpec) (
 		created = make([]domain.JobRef, len(inserted))
 		known := int64(0)
 		for i, job := range inserted {
-			created[i] = job.ref
-			known += job.expected
+			created[i] = job.ref()
+			known += int64(job.row.Expected)
 		}
 		return sqlitedb.Exec(c, "UPDATE run SET known = known + ?, pending = pending + ? WHERE id = ?", nil, known, len(created), id)
 	})

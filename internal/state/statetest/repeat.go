@@ -105,6 +105,7 @@ func concurrentRepeats(x *fixture) {
 		if err != nil {
 			x.Errorf("finish: %v", err)
 		}
+		e.Rows = nil
 		effects[i] = e
 	})
 	for _, e := range effects {

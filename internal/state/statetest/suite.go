@@ -200,6 +200,14 @@ func (x *fixture) finish(o state.Outcome) state.Effect {
 	x.Helper()
 	e, err := x.Finish(x.Context(), o)
 	x.ok(err)
+	// Rows are a convenience that an adapter may leave out; where they are,
+	// they must be the truth.
+	for _, row := range e.Rows {
+		if slices.ContainsFunc(e.Created, func(ref domain.JobRef) bool { return ref.ID == row.ID }) {
+			want(x, "row of a created job", row, x.job(row.ID))
+		}
+	}
+	e.Rows = nil
 	return e
 }
 

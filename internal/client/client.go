@@ -57,7 +57,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	if out == nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	if res.StatusCode >= 200 && res.StatusCode < 300 {
 		return res, nil
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	return nil, c.refused(res)
 }
 

@@ -60,7 +60,7 @@ func (c *Client) follow(ctx context.Context, path string, query url.Values, last
 			yield(engine.Progress{}, c.brokenOff(stream, err))
 			return
 		}
-		defer res.Body.Close()
+		defer func() { _ = res.Body.Close() }()
 		for p, err := range events(res.Body, func() { alive.Reset(silence) }) {
 			if err != nil {
 				yield(engine.Progress{}, c.brokenOff(stream, err))

@@ -94,12 +94,11 @@ func (e *Engine) StartRun(ctx context.Context, account int64, by domain.Trigger,
 	if err := e.planSoon(ctx, run); err != nil {
 		return run, err
 	}
-	planned, err := e.State.Run(ctx, run.ID)
-	if err != nil {
-		// It was started all the same.
-		return run, nil
+	// It was started, whether or not its row can be read now.
+	if planned, err := e.State.Run(ctx, run.ID); err == nil {
+		run = planned
 	}
-	return planned, nil
+	return run, nil
 }
 
 // createTries bounds how often a run is tried to be created: somebody waits

@@ -29,10 +29,12 @@ func (s *server) registerEvents(api huma.API) {
 			return nil, s.problem(ctx, one.OperationID, err)
 		}
 		follow := &followRun{server: s, id: in.ID}
+		//nolint:contextcheck // huma's context carries the request's
 		return &huma.StreamResponse{Body: func(ctx huma.Context) { s.stream(ctx, one.OperationID, follow.look) }}, nil
 	})
 	huma.Register(api, all, func(_ context.Context, in *watched) (*huma.StreamResponse, error) {
 		follow := &followAll{server: s, sent: map[int64]engine.Progress{}, newest: in.After, started: in.After >= 0}
+		//nolint:contextcheck // huma's context carries the request's
 		return &huma.StreamResponse{Body: func(ctx huma.Context) { s.stream(ctx, all.OperationID, follow.look) }}, nil
 	})
 }

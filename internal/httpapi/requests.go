@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -18,7 +19,7 @@ func observe(log *slog.Logger, next http.Handler) http.Handler {
 		out := &recorder{ResponseWriter: w}
 		out.Header().Set("X-Content-Type-Options", "nosniff")
 		out.Header().Set("Cache-Control", "no-store")
-		defer func() {
+		defer func() { //nolint:contextcheck // the request carries its context
 			log.Log(r.Context(), levelOf(r.URL.Path), "request", "method", r.Method, "path", r.URL.Path,
 				"status", out.statusSent(), "bytes", out.bytes, "took", time.Since(began), "remote", r.RemoteAddr)
 		}()
@@ -43,7 +44,7 @@ func levelOf(path string) slog.Level {
 // cuts the connection, so that half an answer is not taken for a whole one.
 func afterPanic(log *slog.Logger, out *recorder, r *http.Request, cause any) {
 	// To a caller that is gone nothing can be written, which is no bug.
-	if cause != http.ErrAbortHandler && r.Context().Err() == nil {
+	if err, ok := cause.(error); (!ok || !errors.Is(err, http.ErrAbortHandler)) && r.Context().Err() == nil {
 		log.ErrorContext(r.Context(), "panic", "method", r.Method, "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))
 		if out.status == 0 {
 			writeProblem(out, newProblem(domain.CodeInternal, http.StatusInternalServerError, internalDetail))

@@ -42,7 +42,7 @@ func (s *server) stream(hctx huma.Context, operation string, look look) {
 		began := time.Now()
 		ended, err := look(ctx, out.progress)
 		if err != nil && out.err == nil && ctx.Err() == nil {
-			out.event(wire.EventError, s.problem(ctx, operation, err).Problem)
+			_ = out.event(wire.EventError, s.problem(ctx, operation, err).Problem)
 		}
 		if ended || err != nil || !s.rest(ctx, max(streamPause, streamShare*time.Since(began))) {
 			return

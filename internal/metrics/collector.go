@@ -16,7 +16,7 @@ import (
 
 // collector reads the sources for one scrape.
 type collector struct {
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // a collector lives for one scrape, and its interface has no context
 	Sources
 }
 

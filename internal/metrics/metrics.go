@@ -105,6 +105,7 @@ func (m *Metrics) Gather(ctx context.Context) ([]*dto.MetricFamily, error) {
 
 // ServeHTTP serves a scrape: as much as could be read, and errors to the log.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	//nolint:contextcheck // the gatherer's interface has no context; the request's goes in by closure
 	gather := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return m.Gather(r.Context()) })
 	promhttp.HandlerFor(gather, promhttp.HandlerOpts{
 		ErrorHandling: promhttp.ContinueOnError,

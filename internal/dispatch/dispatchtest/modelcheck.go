@@ -192,7 +192,7 @@ func (c *comparison) doRenew(*rapid.T) {
 	l := c.drawLease()
 	lost, err := c.Renew(c.Context(), l)
 	c.ok(err)
-	if held := c.model.renew(l); held == (len(lost) > 0) {
+	if held := c.renew(l); held == (len(lost) > 0) {
 		c.Fatalf("renewing %+v lost %+v, want held to be %v", l, lost, held)
 	}
 }
@@ -203,25 +203,25 @@ func (c *comparison) doRelease(*rapid.T) {
 		when = c.drawInstant()
 	}
 	c.ok(c.Release(c.Context(), l, when))
-	c.model.release(l, when)
+	c.release(l, when)
 }
 
 func (c *comparison) doPark(*rapid.T) {
 	lane, until := rapid.SampledFrom(modelLanes).Draw(c.rt, "lane"), c.drawInstant()
 	c.ok(c.Park(c.Context(), lane, until))
-	c.model.park(lane, until)
+	c.park(lane, until)
 }
 
 func (c *comparison) doResume(*rapid.T) {
 	lane := rapid.SampledFrom(modelLanes).Draw(c.rt, "lane")
 	c.ok(c.Resume(c.Context(), lane))
-	c.model.resume(lane)
+	c.resume(lane)
 }
 
 func (c *comparison) doRemove(*rapid.T) {
 	job := rapid.Int64Range(1, 60).Draw(c.rt, "job")
 	c.ok(c.Remove(c.Context(), job))
-	c.model.remove(job)
+	c.remove(job)
 }
 
 func (c *comparison) doPass(*rapid.T) {
@@ -247,7 +247,7 @@ func (c *comparison) compareStats(*rapid.T) {
 func (c *comparison) drain() {
 	for _, lane := range modelLanes {
 		c.ok(c.Resume(c.Context(), lane))
-		c.model.resume(lane)
+		c.resume(lane)
 	}
 	if !c.fake {
 		c.drainReady()

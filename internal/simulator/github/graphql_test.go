@@ -154,9 +154,8 @@ func TestPartialDataNamesItsPath(t *testing.T) {
 	if err := s.DeleteRepo(gone); err != nil {
 		t.Fatal(err)
 	}
-	number := 0
 	truth, _ := s.Truth(login, time.Time{})
-	number = truth.Repositories[0].Pulls[0].Number
+	number := truth.Repositories[0].Pulls[0].Number
 	r := query(t, s, token, fmt.Sprintf(`{ a: repository(owner:%q,name:%q){ p1: pullRequest(number:%d){number databaseId} p2: pullRequest(number:999){number} }
 		b: repository(owner:%q,name:%q){ name } c: user(login:"nobody"){login} d: node(id:"R_kgDOzzz"){id} }`, repo.Owner, repo.Name, number, gone.Owner, gone.Name), nil)
 	if r.status != 200 || dig(t, r.Data, "a", "p1", "number") != float64(number) || dig(t, r.Data, "b") != nil || dig(t, r.Data, "c") != nil {

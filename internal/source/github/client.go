@@ -53,7 +53,7 @@ func (s *Source) fetch(ctx context.Context, token string, r request) (*answer, *
 	if err != nil {
 		return nil, s.noAnswer(ctx, callCtx, err)
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	a := &answer{status: resp.StatusCode, header: resp.Header}
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		a.date = date
@@ -105,8 +105,11 @@ func (s *Source) newRequest(ctx context.Context, token string, r request) (*http
 // it cannot rewind; an upstream that counts would count both.
 type unrepeatable struct{}
 
+// Read implements io.Reader.
 func (unrepeatable) Read([]byte) (int, error) { return 0, io.EOF }
-func (unrepeatable) Close() error             { return nil }
+
+// Close implements io.Closer.
+func (unrepeatable) Close() error { return nil }
 
 // resolve makes a target's address. Whatever the target says, the host is the
 // configured one.

@@ -178,7 +178,7 @@ func escapeEnd(b []byte, i int) int {
 			return -1
 		}
 		for _, c := range b[i+1 : i+5] {
-			if !(c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f') {
+			if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
 				return -1
 			}
 		}
@@ -199,16 +199,16 @@ func view(body []byte) gjson.Result { return valueOf(body, 0, len(body)) }
 func valueOf(body []byte, i, end int) gjson.Result {
 	raw := share(body[i:end])
 	v := gjson.Result{Raw: raw, Index: i}
-	switch c := raw[0]; {
-	case c == '{' || c == '[':
+	switch raw[0] {
+	case '{', '[':
 		v.Type = gjson.JSON
-	case c == '"':
+	case '"':
 		v.Type, v.Str = gjson.String, raw[1:len(raw)-1]
-	case c == 't':
+	case 't':
 		v.Type = gjson.True
-	case c == 'f':
+	case 'f':
 		v.Type = gjson.False
-	case c == 'n':
+	case 'n':
 		v.Type = gjson.Null
 	default:
 		v.Type, v.Num = gjson.Number, numberOf(raw)

@@ -103,7 +103,7 @@ func (m *model) applied(rt *rapid.T, j *modelJob, run *modelRun, o *state.Outcom
 		}
 	}
 	m.add(rt, run.id, o.Next, e.Created, status)
-	closed := false
+	var closed bool
 	if o.FailRun != "" {
 		run.status, closed = domain.RunFailed, true
 		for _, other := range m.unfinished(run.id) {

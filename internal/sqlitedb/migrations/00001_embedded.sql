@@ -116,8 +116,9 @@ CREATE TABLE chunk (
     data       BLOB    NOT NULL
 );
 
+-- Clustered by identity: storing a document touches one tree, and a scan of an
+-- account's documents of a kind reads neighbours.
 CREATE TABLE document (
-    id          INTEGER PRIMARY KEY,
     account_id  INTEGER NOT NULL,
     kind        TEXT    NOT NULL,
     name        TEXT    NOT NULL,
@@ -139,9 +140,9 @@ CREATE TABLE document (
     flags       INTEGER NOT NULL,
     chunk       INTEGER NOT NULL,
     chunk_start INTEGER NOT NULL,
-    chunk_size  INTEGER NOT NULL
-);
-CREATE UNIQUE INDEX document_identity ON document (account_id, kind, name);
+    chunk_size  INTEGER NOT NULL,
+    PRIMARY KEY (account_id, kind, name)
+) WITHOUT ROWID;
 
 -- +goose Down
 DROP TABLE document;

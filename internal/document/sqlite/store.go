@@ -91,6 +91,23 @@ func (s *Store) Flag(c *sqlite.Conn, absences []document.Absence) error {
 	return nil
 }
 
+// compactShare is how many of an account's payload chunks there may be for each
+// document received before looking for replaced ones is worth its while: the
+// look costs a scan of the account's documents.
+const compactShare = 20
+
+// Compact removes chunks that hold no document's payload any more.
+func (s *Store) Compact(c *sqlite.Conn, account, received int64) error {
+	chunks := int64(0)
+	err := sqlitedb.Exec(c, "SELECT count(*) FROM chunk WHERE account_id = ?",
+		func(r *sqlite.Stmt) { chunks = r.ColumnInt64(0) }, account)
+	if err != nil || received*compactShare < chunks {
+		return err
+	}
+	return sqlitedb.Exec(c, `DELETE FROM chunk WHERE account_id = ?1
+		AND id NOT IN (SELECT chunk FROM document WHERE account_id = ?1)`, nil, account)
+}
+
 // Get implements document.Reader.
 func (s *Store) Get(ctx context.Context, key document.Key) (document.Document, bool, error) {
 	var doc document.Document

@@ -132,3 +132,49 @@ func TestPackedWriteCanRunAgain(t *testing.T) {
 		t.Errorf("got %q, %v, %v", got.Raw, found, err)
 	}
 }
+
+// TestReplacedPayloadsAreRemoved lets every document of a page be replaced, and
+// one of another: only the first page's chunk has no reader left.
+func TestReplacedPayloadsAreRemoved(t *testing.T) {
+	store, db := open(t)
+	write := func(docs []document.Document) {
+		t.Helper()
+		if err := store.Upsert(t.Context(), docs); err != nil {
+			t.Fatalf("upsert: %v", err)
+		}
+	}
+	chunks := func() (n int) {
+		t.Helper()
+		err := db.Read(t.Context(), func(c *zombie.Conn) error {
+			return sqlitedb.Exec(c, "SELECT count(*) FROM chunk", func(r *zombie.Stmt) { n = r.ColumnInt(0) })
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	compact := func(received int64) {
+		t.Helper()
+		if err := db.Write(t.Context(), func(c *zombie.Conn) error { return store.Compact(c, 1, received) }); err != nil {
+			t.Fatalf("compact: %v", err)
+		}
+	}
+	old := page(10)
+	write(old[:5])
+	write(old[5:])
+	write(old[:6])
+	compact(0)
+	if n := chunks(); n != 3 {
+		t.Errorf("%d chunks after a run that brought nothing, want 3", n)
+	}
+	compact(6)
+	if n := chunks(); n != 2 {
+		t.Errorf("%d chunks are left, want 2", n)
+	}
+	for _, d := range old {
+		got, ok, err := store.Get(t.Context(), d.Key)
+		if err != nil || !ok || !bytes.Equal(got.Raw, d.Raw) {
+			t.Errorf("%s: %t, %v, payload %q", d.Name, ok, err, got.Raw)
+		}
+	}
+}

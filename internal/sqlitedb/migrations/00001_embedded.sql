@@ -115,6 +115,7 @@ CREATE TABLE chunk (
     account_id INTEGER NOT NULL,
     data       BLOB    NOT NULL
 );
+CREATE INDEX chunk_account ON chunk (account_id);
 
 -- Clustered by identity: storing a document touches one tree, and a scan of an
 -- account's documents of a kind reads neighbours.

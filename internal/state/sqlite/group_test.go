@@ -52,6 +52,8 @@ func crowd(refs []domain.JobRef, fn func(i int, ref domain.JobRef)) {
 // the group is already under way.
 type refusing struct{}
 
+func (refusing) Compact(*zombie.Conn, int64, int64) error { return nil }
+
 func (refusing) Flag(*zombie.Conn, []document.Absence) error { return nil }
 
 func (refusing) Pack(docs []document.Document) (func(*zombie.Conn) error, error) {

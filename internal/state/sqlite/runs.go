@@ -212,6 +212,11 @@ func (s *Store) CompleteRun(ctx context.Context, id int64, statistics []byte) (r
 		if err := moveRun(c, &run, domain.RunCompleted, run.Reason, at); err != nil {
 			return err
 		}
+		if s.docs != nil {
+			if err := s.docs.Compact(c, run.AccountID, run.Documents); err != nil {
+				return err
+			}
+		}
 		return sqlitedb.Exec(c, `INSERT INTO statistics (account_id, run_id, data, computed_at) VALUES (?, ?, ?, ?)
 			ON CONFLICT (account_id) DO UPDATE SET run_id = excluded.run_id, data = excluded.data,
 			computed_at = excluded.computed_at`, nil, run.AccountID, id, statistics, at)

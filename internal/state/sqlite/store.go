@@ -25,6 +25,9 @@ import (
 type DocumentWriter interface {
 	Pack(docs []document.Document) (write func(*sqlite.Conn) error, err error)
 	Flag(conn *sqlite.Conn, absences []document.Absence) error
+	// Compact removes payloads that newer copies have replaced, if there can
+	// be enough of them after so many documents came in.
+	Compact(conn *sqlite.Conn, account, received int64) error
 }
 
 // Store implements state.Store.

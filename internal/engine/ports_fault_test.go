@@ -124,7 +124,7 @@ func (w *world) wantAllWholeOnce(plan *faulty.Plan) {
 	}
 	plan.Heal()
 	// Whatever is redelivered is put away in the end.
-	pass(2 * dispatch.DefaultLease)
+	pass(dispatch.MaxWait + 2*dispatch.DefaultLease)
 	stats, err := w.svc.Dispatch.Stats(w.t.Context())
 	if err != nil || stats.Ready+stats.Due+stats.Leased != 0 {
 		w.t.Errorf("dispatch still holds %+v, error %v", stats, err)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -157,7 +158,42 @@ func (b *board) total() string {
 		calls += p.Calls
 		documents += p.Documents
 	}
-	return fmt.Sprintf("%d of %d accounts done, %s calls, %s documents", done, len(b.runs), count(calls), count(documents))
+	return fmt.Sprintf("%d of %d accounts done, %s calls, %s documents", done, len(b.runs), count(calls), count(documents)) + b.outlook()
+}
+
+// outlook sums up what is left, bucket by bucket, and names what it hangs on.
+func (b *board) outlook() string {
+	left := map[string]int64{}
+	var last engine.Forecast
+	for _, p := range b.runs {
+		if p.Forecast == nil {
+			continue
+		}
+		for _, bucket := range p.Forecast.Buckets {
+			left[bucket.Bucket] += bucket.Left
+		}
+		if p.Forecast.Ends.After(last.Ends) {
+			last = *p.Forecast
+		}
+	}
+	var parts []string
+	for _, bucket := range slices.Sorted(maps.Keys(left)) {
+		if left[bucket] > 0 {
+			parts = append(parts, bucket+" "+count(left[bucket]))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	text := "; to go: " + strings.Join(parts, ", ")
+	if last.Ends.IsZero() {
+		return text
+	}
+	text += " calls, until about " + last.Ends.Local().Format("15:04:05") + "; " + last.Bottleneck + " is the bottleneck"
+	if gain := last.Ends.Sub(last.EndsWithOneMore).Round(time.Second); gain > time.Second {
+		text += ", one more owner's token would save " + gain.String()
+	}
+	return text
 }
 
 // clip cuts a line to the terminal's width; escape sequences take no room.

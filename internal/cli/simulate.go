@@ -30,6 +30,7 @@ func (s *simFlags) register(c *cobra.Command, accounts, limit int, window time.D
 	f.IntVar(&s.limit, "limit", limit, "calls (and GraphQL points) that an owner has in each window")
 	f.DurationVar(&s.latency, "latency", 0, "delay of every answer")
 	f.IntVar(&s.mutate, "mutate", 0, "change the world at every N-th call; 0 keeps it still")
+	f.Lookup("mutate").NoOptDefVal = "10" // --mutate alone; a number needs --mutate=N
 	f.BoolVar(&s.unlimited, "unlimited", false, "enforce no limit at all")
 }
 

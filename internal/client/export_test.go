@@ -100,7 +100,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errDiskFull }
 type slowDisk struct{}
 
 func (slowDisk) Write(b []byte) (int, error) {
-	time.Sleep(time.Hour) // of the bubble's clock
+	<-time.After(time.Hour) // of the bubble's clock
 	return len(b), nil
 }
 

@@ -19,7 +19,7 @@ func TestAlarmRingsAtTheLastInstantItWasSetTo(t *testing.T) {
 		a.Set(began, began.Add(9*time.Second))
 		a.Set(began, began.Add(3*time.Second))
 		a.Set(began, began.Add(5*time.Second))
-		time.Sleep(20 * time.Second)
+		<-time.After(20 * time.Second)
 		synctest.Wait()
 		if len(rang) != 1 || rang[0] != 5*time.Second {
 			t.Fatalf("rang at %v, want once at 5s", rang)
@@ -28,7 +28,7 @@ func TestAlarmRingsAtTheLastInstantItWasSetTo(t *testing.T) {
 		now := time.Now()
 		a.Set(now, now.Add(time.Second))
 		a.Stop()
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		synctest.Wait()
 		if len(rang) != 1 {
 			t.Fatalf("a stopped alarm rang at %v", rang[1:])

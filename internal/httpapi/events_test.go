@@ -113,14 +113,14 @@ func TestRunStream(t *testing.T) {
 		if got := r.head.Get("Content-Type"); got != "text/event-stream" {
 			t.Errorf("the stream is of type %q", got)
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		f.put(runAt(1, 1, domain.RunRunning))
 		r.expect("progress 1 1")
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		f.touch()
 		r.expect("") // something else changed
 		f.put(runAt(1, 2, domain.RunFinalizing))
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		r.expect("progress 1 2")
 		f.put(runAt(1, 2, domain.RunCompleted))
 		r.expect("progress 1 2")
@@ -137,7 +137,7 @@ func TestStreamPace(t *testing.T) {
 		before := f.looks
 		for i := range int64(1000) {
 			f.put(runAt(1, i+1, domain.RunRunning))
-			time.Sleep(10 * time.Millisecond)
+			<-time.After(10 * time.Millisecond)
 		}
 		events := strings.Count(r.read(), "progress")
 		if events < 35 || events > 41 {
@@ -147,7 +147,7 @@ func TestStreamPace(t *testing.T) {
 			t.Errorf("%d looks for %d events", looks, events)
 		}
 		f.put(runAt(1, 5000, domain.RunRunning))
-		time.Sleep(250 * time.Millisecond)
+		<-time.After(250 * time.Millisecond)
 		if got := r.read(); !strings.HasSuffix(got, "progress 1 5000") {
 			t.Errorf("the last change is not sent: %q", got)
 		}
@@ -162,10 +162,10 @@ func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		r := follow(t, f, "/api/v1/runs/1/events")
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		r.expect("progress 1 0")
 		before := f.looks
-		time.Sleep(45 * time.Second)
+		<-time.After(45 * time.Second)
 		r.expect(": heartbeat, : heartbeat, : heartbeat")
 		if f.looks != before {
 			t.Errorf("%d looks while nothing changed", f.looks-before)
@@ -182,7 +182,7 @@ func TestStreamError(t *testing.T) {
 		f := newFake()
 		r := follow(t, f, "/api/v1/runs/1/events")
 		r.expect("progress 1 0")
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		f.fail(domain.Errorf(domain.CodeUnavailable, "the disk is full"))
 		synctest.Wait()
 		r.mu.Lock()
@@ -209,7 +209,7 @@ func TestStreamOfAllRuns(t *testing.T) {
 			for _, run := range runs {
 				f.put(run)
 			}
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			r.expect(want)
 		}
 		step("progress 2 1, progress 3 0", runAt(2, 1, domain.RunRunning), runAt(3, 0, domain.RunRunning))

@@ -28,7 +28,7 @@ func benchmarks() []benchmark {
 		{"idle", "the program with nothing to do, beside idle peers", both, idle},
 		{"million_pending", "start and lease with a million jobs that wait, beside a thousand", nil, millionPending},
 		{"quota_used", "how much of each quota window is spent", nil, quotaUsed},
-		{"first_calls", "calls of a first collection, beside the fewest possible", nil, firstCalls},
+		{"first_calls", "calls of a first collection, beside the simulator's minimum", nil, firstCalls},
 		{"second_run", "what collecting again costs when nothing has changed", nil, secondRun},
 		{"one_percent", "calls after one in a hundred has changed, beside the fewest possible", nil, onePercent},
 		{"forecast", "what a run says early about its end, beside its end", nil, forecast},

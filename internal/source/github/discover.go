@@ -2,6 +2,7 @@ package github
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,7 +59,11 @@ func readDiscovery(s *Source, c *call, a *answer, user gjson.Result, errs []grap
 		d.res.Owner = ownerName(c.Token, view(a.body).Get("data.viewer.databaseId"))
 		if c.p.page() == 1 {
 			// First, so that no bucket is idle while another is busy.
-			d.res.Next = append(s.otherRoots(c.Run), d.res.Next...)
+			roots := s.otherRoots(c.Run)
+			if d.fetched.Before(c.Cursors[pollKey(c.Run.Login)]) {
+				roots = slices.DeleteFunc(roots, func(r domain.JobSpec) bool { return r.Type == UserEvents })
+			}
+			d.res.Next = append(roots, d.res.Next...)
 		}
 	}
 	return d.res

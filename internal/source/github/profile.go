@@ -3,6 +3,7 @@ package github
 import (
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -77,7 +78,21 @@ func readEvents(s *Source, c *call, a *answer) source.Result {
 	l := c.withinWindow(s.linksOf(c, a))
 	c.remember(&res, a, l)
 	c.goOn(&res, l)
+	res.Cursors = append(res.Cursors, s.pollAgain(c, a)...)
 	return res
+}
+
+// pollKey names the cursor that remembers from when on GitHub wants to be asked
+// for events again.
+func pollKey(login string) string { return CursorKey(UserEvents, userResource(login)) + " poll" }
+
+func (s *Source) pollAgain(c *call, a *answer) []domain.Cursor {
+	seconds, err := strconv.Atoi(a.header.Get("X-Poll-Interval"))
+	if err != nil || seconds <= 0 || c.p.page() > 1 {
+		return nil
+	}
+	at := s.serverTime(a).Add(time.Duration(seconds) * time.Second)
+	return []domain.Cursor{{AccountID: c.Run.AccountID, Resource: pollKey(c.Run.Login), At: at}}
 }
 
 func sameEvents(_ *Source, c *call) source.Result {

@@ -66,6 +66,7 @@ func (l *lab) changed(ctx context.Context, name, about string, alter alteration)
 	if _, err := t.collect(ctx); err != nil {
 		return err
 	}
+	t.later()
 	var all changes
 	fewest := 0
 	random := rand.New(rand.NewPCG(31, 7))

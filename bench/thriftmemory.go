@@ -15,7 +15,9 @@ import (
 
 	"sluice/bench/proc"
 	"sluice/bench/report"
+	"sluice/internal/document"
 	sim "sluice/internal/simulator/github"
+	"sluice/internal/stats"
 )
 
 // peakEvery is how often the peak of a process's memory is read. The kernel
@@ -44,8 +46,8 @@ func millionCommits(ctx context.Context, l *lab) error {
 		return err
 	}
 	took := time.Since(began)
-	if stored < int64(commits) {
-		return fmt.Errorf("%d documents were collected of %d commits", stored, commits)
+	if stored != int64(commits) {
+		return fmt.Errorf("%d of %d commits are stored", stored, commits)
 	}
 	size, err := folderSize(dir)
 	if err != nil {
@@ -60,8 +62,8 @@ func millionCommits(ctx context.Context, l *lab) error {
 }
 
 // collectOutside collects the world's first account with the real program. It
-// returns the peak of its memory and how many documents it says it received.
-func (l *lab) collectOutside(ctx context.Context, world *sim.Server, url, dir string) (peak, documents int64, err error) {
+// returns the peak of its memory and how many commits it says are stored.
+func (l *lab) collectOutside(ctx context.Context, world *sim.Server, url, dir string) (peak, commits int64, err error) {
 	binary, err := filepath.Abs(l.binary)
 	if err != nil {
 		return 0, 0, err
@@ -89,8 +91,8 @@ func (l *lab) collectOutside(ctx context.Context, world *sim.Server, url, dir st
 	if err = errors.Join(err, cmd.Wait()); err != nil {
 		return peak, 0, fmt.Errorf("sluice collect: %w", err)
 	}
-	documents, err = documentsOf(answer)
-	return peak, documents, err
+	commits, err = commitsOf(answer)
+	return peak, commits, err
 }
 
 // watchPeak reads a process's peak until its output has ended.
@@ -112,12 +114,20 @@ func watchPeak(pid int, ended <-chan error) (int64, error) {
 	}
 }
 
-func documentsOf(answer []byte) (int64, error) {
+// commitsOf reads how many different commits the program's summary counts.
+func commitsOf(answer []byte) (int64, error) {
 	var summary struct {
-		Documents int64 `json:"documents"`
+		Results []struct {
+			Statistics struct {
+				Documents map[document.Kind]stats.DocumentCount `json:"documents"`
+			} `json:"statistics"`
+		} `json:"results"`
 	}
 	if err := json.Unmarshal(answer, &summary); err != nil {
 		return 0, fmt.Errorf("read the summary: %w", err)
 	}
-	return summary.Documents, nil
+	if len(summary.Results) != 1 {
+		return 0, fmt.Errorf("the summary has %d results instead of one", len(summary.Results))
+	}
+	return summary.Results[0].Statistics.Documents[document.KindCommit].Stored, nil
 }

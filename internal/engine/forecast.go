@@ -45,40 +45,74 @@ func (e *Engine) forecast(ctx context.Context, run domain.Run, owner string, win
 	if err != nil {
 		return Forecast{}, err
 	}
-	now := e.cfg.Now()
-	var f Forecast
+	f := Forecast{}
+	var rations []ration
+	pace := 0.0
 	for _, o := range outlooks {
 		b := BucketForecast{Outlook: o, Owed: owed[o.Bucket]}
-		ration := ration{left: o.Left + b.Owed, now: now}
-		ration.perSecond, ration.window = e.paces.of(Lane(owner, o.Bucket))
+		r := ration{left: o.Left + b.Owed, now: e.cfg.Now()}
+		var perSecond float64
+		perSecond, r.window = e.paces.of(Lane(owner, o.Bucket))
+		if r.left > 0 {
+			pace += perSecond
+		}
 		for _, w := range windows {
 			if w.Bucket == o.Bucket {
 				b.Available, b.Limit, b.Reset = max(w.Available, 0), w.Limit, w.Reset
-				ration.available, ration.reset = int64(b.Available), w.Reset
-				ration.perWindow = int64(max(w.Limit-w.Floor, 1))
+				r.available, r.reset, r.perWindow = int64(b.Available), w.Reset, int64(max(w.Limit-w.Floor, 1))
 			}
 		}
-		b.Ends = ration.ends()
-		f.add(b, ration)
+		f.Buckets, rations = append(f.Buckets, b), append(rations, r)
 	}
+	f.conclude(rations, pace)
 	return f, nil
 }
 
-func (f *Forecast) add(b BucketForecast, r ration) {
-	f.Buckets = append(f.Buckets, b)
-	f.Left += b.Left
-	f.Discovering = f.Discovering || b.Discovering > 0
-	if b.Left == 0 || b.Ends.IsZero() {
+// conclude finds out when the buckets are done. They share the workers: what
+// one leaves, the other uses, so none is slower than all of them together, and
+// all are done when their sum is.
+func (f *Forecast) conclude(rations []ration, pace float64) {
+	var sum ration
+	most := int64(0)
+	for i, r := range rations {
+		b := &f.Buckets[i]
+		f.Left += b.Left
+		f.Discovering = f.Discovering || b.Discovering > 0
+		r.perSecond = pace
+		b.Ends = r.ends()
+		sum.left, sum.now, sum.perSecond = sum.left+r.left, r.now, pace
+		if b.Left == 0 || b.Ends.IsZero() {
+			continue
+		}
+		if b.Ends.After(f.Ends) {
+			f.Ends, f.Bottleneck = b.Ends, b.Bucket
+		}
+		r.available += r.perWindow
+		r.perWindow *= 2
+		f.EndsWithOneMore = latest(f.EndsWithOneMore, r.ends())
+	}
+	whole := sum.ends()
+	if f.Left == 0 || whole.IsZero() {
 		return
 	}
-	if b.Ends.After(f.Ends) {
-		f.Ends, f.Bottleneck = b.Ends, b.Bucket
+	f.EndsWithOneMore = latest(f.EndsWithOneMore, whole)
+	if !whole.After(f.Ends) {
+		return
 	}
-	r.available += r.perWindow
-	r.perWindow *= 2
-	if with := r.ends(); with.After(f.EndsWithOneMore) {
-		f.EndsWithOneMore = with
+	// The ration is no bottleneck then; the bucket with the most to do is.
+	f.Ends = whole
+	for _, b := range f.Buckets {
+		if b.Left > most {
+			most, f.Bottleneck = b.Left, b.Bucket
+		}
 	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // owedToOthers sums up, by bucket, what the other active runs of an owner will

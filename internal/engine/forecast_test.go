@@ -41,6 +41,34 @@ func TestRationEnds(t *testing.T) {
 	}
 }
 
+func TestBucketsShareTheWorkers(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	f := Forecast{Buckets: make([]BucketForecast, 2)}
+	rations := []ration{
+		{left: 100, available: 5000, perWindow: 5000, now: now, reset: now.Add(time.Hour), window: time.Hour},
+		{left: 300, available: 5000, perWindow: 5000, now: now, reset: now.Add(time.Hour), window: time.Hour},
+	}
+	for i, name := range []string{"core", "graphql"} {
+		f.Buckets[i].Bucket, f.Buckets[i].Left = name, rations[i].left
+	}
+	f.conclude(rations, 20)
+	if got := f.Ends.Sub(now); got != 20*time.Second || f.Bottleneck != "graphql" || f.Left != 400 {
+		t.Errorf("400 calls at 20 a second end after %s at %q (%d left)", got, f.Bottleneck, f.Left)
+	}
+	if !f.EndsWithOneMore.Equal(f.Ends) {
+		t.Errorf("one more owner would change the end to %s, although no ration is short", f.EndsWithOneMore)
+	}
+	rations[0].available = 0
+	f = Forecast{Buckets: f.Buckets}
+	f.conclude(rations, 20)
+	if got := f.Ends.Sub(now); got != time.Hour+5*time.Second || f.Bottleneck != "core" {
+		t.Errorf("a spent ration ends it after %s at %q", got, f.Bottleneck)
+	}
+	if got := f.EndsWithOneMore.Sub(now); got != 20*time.Second {
+		t.Errorf("one more owner ends it after %s, want 20s", got)
+	}
+}
+
 func TestPaceLeavesOutTheWaits(t *testing.T) {
 	p := newPaces()
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)

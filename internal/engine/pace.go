@@ -27,8 +27,9 @@ const (
 	// pauseGap is from when on a silence between two answers is a wait and not
 	// the lane's pace.
 	pauseGap = 2 * time.Second
-	// paceMemory is about how many calls a pace looks back on.
-	paceMemory = 400
+	// paceMemory is about how many calls a pace looks back on: few, as a run
+	// begins with single calls and then spreads over all workers.
+	paceMemory = 64
 )
 
 func newPaces() *paces { return &paces{by: map[string]*pace{}} }

@@ -103,11 +103,11 @@ func TestDemoThatStaysUpEndsWithASignal(t *testing.T) {
 // TestDemoOfAChangingWorld collects what changes meanwhile: the copy may lag
 // behind, which is no failure, but no limit may be broken.
 func TestDemoOfAChangingWorld(t *testing.T) {
-	a := sluice(t, nil, demo(t.TempDir(), "--mutate", "5")...).expect(t, 0)
+	a := sluice(t, nil, demo(t.TempDir(), "--mutate=5")...).expect(t, 0)
 	if v := decode[summaryJSON](t, a.out); v.Runs["COMPLETED"] != 4 || *v.Violations != 0 || *v.TruthMatch {
 		t.Errorf("got %+v", v)
 	}
-	a = sluice(t, nil, demo(t.TempDir(), "--mutate", "5", "--output", "text")...).expect(t, 0)
+	a = sluice(t, nil, demo(t.TempDir(), "--mutate=5", "--output", "text")...).expect(t, 0)
 	if !strings.Contains(a.out, "the world changed while it was collected") {
 		t.Errorf("got %s", a.out)
 	}

@@ -41,7 +41,7 @@ func TestWrongUsage(t *testing.T) {
 		"accounts":            {nil, []string{"demo", "--accounts", "0"}, []string{"--accounts is 0"}},
 		"window":              {nil, []string{"demo", "--window", "10ms"}, []string{"--window", "at least 1s"}},
 		"limit":               {nil, []string{"demo", "--limit", "0"}, []string{"--limit"}},
-		"mutate":              {nil, []string{"demo", "--mutate", "-1"}, []string{"--mutate"}},
+		"mutate":              {nil, []string{"demo", "--mutate=-1"}, []string{"--mutate"}},
 		"id":                  {nil, []string{"run", "show", "first"}, []string{`"first"`, "sluice run list"}},
 		"no id":               {nil, []string{"job", "retry"}, []string{"takes one id"}},
 		"no login":            {nil, []string{"account", "pause"}, []string{"takes one login"}},

@@ -49,15 +49,19 @@ func TestChaosKilledAgainAndAgain(t *testing.T) {
 	if killed < *kills {
 		t.Errorf("the collection ended after %d kills; it must last for %d", killed, *kills)
 	}
-	checkComplete(t, u, dir)
+	later := checkComplete(t, u, dir)
 	audit := u.Audit()
 	if audit.Violations != 0 {
 		t.Errorf("the upstream counted violations: %+v", audit)
 	}
-	if repeated, most := audit.Repeated+audit.RepeatedQueries, killed*chaosWorkers; repeated > most {
+	// An account that is complete before the last kill is collected again by the
+	// next life: that run asks its few discovery questions anew, as it should.
+	const askedAnew = 4
+	most := killed*chaosWorkers + later*askedAnew
+	if repeated := audit.Repeated + audit.RepeatedQueries; repeated > most {
 		t.Errorf("%d calls were repeated; at most %d may be (one per worker and kill)", repeated, most)
 	} else {
-		t.Logf("%d calls, %d of them repeated (at most %d allowed)", audit.Calls, repeated, most)
+		t.Logf("%d calls, %d of them repeated (at most %d allowed), %d later runs", audit.Calls, repeated, most, later)
 	}
 }
 
@@ -85,8 +89,9 @@ func live(t *testing.T, args []string, life time.Duration) (survived, done bool)
 }
 
 // checkComplete opens the data folder and compares every account with the
-// truth, and every run's ledger with its documents.
-func checkComplete(t *testing.T, u *upstream, dir string) {
+// truth, and every first run's ledger with its documents. It returns how many
+// later runs there were.
+func checkComplete(t *testing.T, u *upstream, dir string) (later int) {
 	t.Helper()
 	ctx := t.Context()
 	svc, err := wiring.Open(ctx, wiring.Options{DataDir: dir, Sources: noSources(t), Quota: wiring.NoQuota()})
@@ -114,8 +119,10 @@ func checkComplete(t *testing.T, u *upstream, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		later += len(runs) - 1
 		checkRun(t, svc, runs[len(runs)-1], truth)
 	}
+	return later
 }
 
 // checkRun proves that the first run stored every page once: each resource's

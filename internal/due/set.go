@@ -1,5 +1,5 @@
 // Package due keeps anything that waits for a time. A Set holds any number of
-// keys with their instants and names the earliest; an Alarm or a Sleeper waits
+// keys with their instants and names the earliest; an Alarm waits
 // for it with a single timer. Nothing here polls.
 package due
 

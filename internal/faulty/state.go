@@ -152,11 +152,6 @@ func (s *State) RecoverRunning(ctx context.Context, maxLost int) (int, []domain.
 	return getPair(ctx, s.plan, "RecoverRunning", func() (int, []domain.Run, error) { return s.inner.RecoverRunning(ctx, maxLost) })
 }
 
-// Cursor implements state.Collection.
-func (s *State) Cursor(ctx context.Context, account int64, resource string) (time.Time, error) {
-	return get(ctx, s.plan, "Cursor", func() (time.Time, error) { return s.inner.Cursor(ctx, account, resource) })
-}
-
 // Cursors implements state.Collection.
 func (s *State) Cursors(ctx context.Context, account int64) (map[string]time.Time, error) {
 	return get(ctx, s.plan, "Cursors", func() (map[string]time.Time, error) { return s.inner.Cursors(ctx, account) })

@@ -219,7 +219,6 @@ type JobQuery struct {
 
 // Collection keeps what lets a later run be incremental.
 type Collection interface {
-	Cursor(ctx context.Context, account int64, resource string) (time.Time, error)
 	// Cursors returns all cursors of an account by resource.
 	Cursors(ctx context.Context, account int64) (map[string]time.Time, error)
 	StoredPage(ctx context.Context, account int64, key string) (domain.Page, bool, error)

@@ -75,16 +75,6 @@ func (s *Store) Check(ctx context.Context) error {
 // Close closes the store and its database.
 func (s *Store) Close() error { return s.db.Close() }
 
-// Cursor implements state.Collection.
-func (s *Store) Cursor(ctx context.Context, account int64, resource string) (time.Time, error) {
-	var at time.Time
-	err := s.db.Read(ctx, func(c *sqlite.Conn) error {
-		return sqlitedb.Exec(c, "SELECT at FROM cursor WHERE account_id = ? AND resource = ?",
-			func(r *sqlite.Stmt) { at = sqlitedb.Time(r.ColumnInt64(0)) }, account, resource)
-	})
-	return at, err
-}
-
 // Cursors implements state.Collection.
 func (s *Store) Cursors(ctx context.Context, account int64) (map[string]time.Time, error) {
 	out := map[string]time.Time{}

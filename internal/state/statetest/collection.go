@@ -37,7 +37,7 @@ func cursors(x *fixture) {
 		x.finish(o)
 	}
 	read := func(account int64, resource string) time.Time {
-		at, err := x.Cursor(x.Context(), account, resource)
+		at, err := x.cursor(account, resource)
 		x.ok(err)
 		return at
 	}

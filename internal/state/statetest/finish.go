@@ -115,7 +115,7 @@ func (x *fixture) everything(j domain.Job) state.Outcome {
 // wantNoTrace checks that nothing of an outcome is there.
 func (x *fixture) wantNoTrace(account int64) {
 	x.Helper()
-	at, err := x.Cursor(x.Context(), account, "trace")
+	at, err := x.cursor(account, "trace")
 	x.ok(err)
 	want(x, "cursor", at, time.Time{})
 	_, found, err := x.StoredPage(x.Context(), account, "trace")

@@ -182,6 +182,12 @@ func (x *fixture) claim(id int64) domain.Job {
 	return j
 }
 
+// cursor is one of an account's cursors, zero if there is none.
+func (x *fixture) cursor(account int64, resource string) (time.Time, error) {
+	all, err := x.Cursors(x.Context(), account)
+	return all[resource], err
+}
+
 // stored is a spec as its job shows it.
 func stored(s domain.JobSpec, p domain.Priority) domain.JobSpec {
 	s.Priority, s.Expected = p, s.Calls()

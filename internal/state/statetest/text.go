@@ -41,7 +41,7 @@ func stringsKept(x *fixture) {
 		o.Stored = []domain.Page{{AccountID: a.ID, Key: s, ETag: s, Next: s}}
 		x.finish(o)
 		want(x, "error", x.job(j.ID).Error, s)
-		at, err := x.Cursor(x.Context(), a.ID, s)
+		at, err := x.cursor(a.ID, s)
 		x.ok(err)
 		want(x, "cursor", at, o.At)
 		p, _, err := x.StoredPage(x.Context(), a.ID, s)

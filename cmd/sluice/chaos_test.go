@@ -18,7 +18,10 @@ import (
 
 var kills = flag.Int("kills", 50, "how often the chaos test kills the program")
 
-const chaosWorkers = 4
+const (
+	chaosWorkers = 4
+	chaosLimit   = 12
+)
 
 // TestChaosKilledAgainAndAgain kills the real program with SIGKILL at random
 // instants while it collects. In the end everything is there once, and the
@@ -29,10 +32,12 @@ func TestChaosKilledAgainAndAgain(t *testing.T) {
 		Seed: random.Uint64(),
 		// Twenty accounts at such a pace last for fifty kills.
 		Accounts: max(20, *kills*2/5), Latency: sim.Latency{Fixed: 80 * time.Millisecond, Jitter: 60 * time.Millisecond},
-		Limits: sim.Limits{Window: 3 * time.Second, CoreLimit: 12, GraphQLLimit: 12},
+		Limits: sim.Limits{Window: 3 * time.Second, CoreLimit: chaosLimit, GraphQLLimit: chaosLimit},
 	})
 	dir := t.TempDir()
-	args := u.collect(dir, "--workers", strconv.Itoa(chaosWorkers))
+	// The ration is what the operator knows it to be; a life may be too short to
+	// be told.
+	args := u.collect(dir, "--workers", strconv.Itoa(chaosWorkers), "--assume-limit", strconv.Itoa(chaosLimit))
 	killed := 0
 	for done := false; !done; {
 		// A life is long enough to start and to get some work done.

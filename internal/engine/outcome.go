@@ -45,7 +45,15 @@ func (e *Engine) ownerOf(ctx context.Context, b *begun, r source.Result) string 
 	}
 	ask := b.permit.Ask
 	ask.Owner = owner
-	e.giveBack(context.WithoutCancel(ctx), quota.Permit{Ask: ask, GrantedAt: b.permit.GrantedAt}, r.Quota, r.Free)
+	ctx = context.WithoutCancel(ctx)
+	window := e.giveBack(ctx, quota.Permit{Ask: ask, GrantedAt: b.permit.GrantedAt}, r.Quota, r.Free)
+	if window != nil {
+		// The outcome stores the window that the call was counted in; this is
+		// the other one, and a crash must not forget it.
+		if err := e.State.PutQuotaWindow(ctx, *window); err != nil {
+			e.cfg.Log.Warn("store window", "owner", owner, "error", err)
+		}
+	}
 	return owner
 }
 

@@ -29,6 +29,7 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	limits := wiring.GitHubQuota(o.Floor)
 	for name, bucket := range limits.Buckets {
 		bucket.Limit = min(bucket.Limit, cmp.Or(o.Limit, bucket.Limit))
+		bucket.Window = min(bucket.Window, cmp.Or(o.Window, bucket.Window))
 		bucket.PointsPerMinute = cmp.Or(o.Points, bucket.PointsPerMinute)
 		limits.Buckets[name] = bucket
 	}

@@ -54,6 +54,9 @@ type ServiceOptions struct {
 	// Limit is what a window is assumed to allow until the upstream says; 0 is
 	// GitHub's 5,000.
 	Limit int
+	// Window is how long a window is assumed to last until the upstream says;
+	// 0 is GitHub's hour.
+	Window time.Duration
 	// Points is the secondary limit per endpoint and minute; 0 is GitHub's.
 	Points int
 	// PoolTokens lets owners lend calls for public data to each other.
@@ -151,6 +154,7 @@ type options struct {
 	floor      int
 	points     int
 	limit      int
+	window     time.Duration
 	poolTokens bool
 	// discoverOnly is set by a dry run.
 	discoverOnly bool
@@ -178,6 +182,7 @@ func (a *App) root() *cobra.Command {
 	f.IntVar(&o.workers, "workers", 16, "upstream calls under way at once")
 	f.IntVar(&o.floor, "floor", 100, "calls of each quota window that its owner keeps for himself")
 	f.IntVar(&o.limit, "assume-limit", 5000, "calls that a quota window allows, until the upstream says")
+	f.DurationVar(&o.window, "assume-window", time.Hour, "how long a quota window lasts, until the upstream says")
 	f.IntVar(&o.points, "points-per-minute", 0, "secondary limit per endpoint and minute; 0 is GitHub's own")
 	f.BoolVar(&o.poolTokens, "pool-tokens", false, "let owners lend calls for public data to each other")
 	f.BoolVar(&o.selection.Collaborator, "collaborator", false, "also collect repositories that the account collaborates on")
@@ -209,6 +214,9 @@ func (a *App) settle(c *cobra.Command, o *options, known []string) error {
 	}
 	if o.limit < 1 {
 		return usage("--assume-limit is %d; it must be at least 1", o.limit)
+	}
+	if o.window <= 0 {
+		return usage("--assume-window is %v; it must be positive", o.window)
 	}
 	if o.floor < 0 {
 		return usage("--floor is %d; it cannot be negative", o.floor)
@@ -252,7 +260,7 @@ func (a *App) service(o *options, holder string) (ServiceOptions, error) {
 	log, err := a.logger(o)
 	return ServiceOptions{
 		DataDir: o.dataDir, Holder: holder, GitHubURL: o.githubURL, APIToken: o.apiToken,
-		Workers: o.workers, Floor: o.floor, Limit: o.limit, Points: o.points, PoolTokens: o.poolTokens,
+		Workers: o.workers, Floor: o.floor, Limit: o.limit, Window: o.window, Points: o.points, PoolTokens: o.poolTokens,
 		DiscoverOnly: o.discoverOnly, Collect: o.selection, Log: log,
 	}, err
 }

@@ -45,6 +45,9 @@ func (a *App) demo(o *options) *cobra.Command {
 			if !c.Flags().Changed("assume-limit") {
 				o.limit = flags.limit
 			}
+			if !c.Flags().Changed("assume-window") {
+				o.window = flags.window
+			}
 			o.quietly(c)
 			d := &demonstration{App: a, options: o, flags: flags, addr: addr, exit: exit}
 			return d.run(c.Context())

@@ -54,6 +54,8 @@ type Account struct {
 	Hours     Hours     `json:"hours,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
+	// Version grows with every change.
+	Version int64 `json:"-"`
 }
 
 // Cursor says how far one resource of an account has been collected.

@@ -152,6 +152,10 @@ type Claim struct {
 	Job int64
 	// Attempt is the attempt that was seen; the claim begins the next.
 	Attempt int64
+	// Account is the version of the account that the claim goes by, 0 if any
+	// will do: the claim is stale if its credential, its owner or what it keeps
+	// for itself has changed since.
+	Account int64
 	At      time.Time
 	// Window, if set, is stored with the claim: the call is paid for before
 	// it is made.

@@ -14,6 +14,8 @@ CREATE TABLE account (
     credential_name TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
+    -- Grows with every change, so that a claim can tell a cached row is old.
+    version    INTEGER NOT NULL DEFAULT 1,
     UNIQUE (source, login)
 );
 

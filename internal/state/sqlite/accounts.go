@@ -10,10 +10,10 @@ import (
 	"sluice/internal/state"
 )
 
-const accountColumns = "a.id, a.source, a.login, a.state, a.reason, a.owner, a.created_at, a.updated_at, a.floor, a.hours"
+const accountColumns = "a.id, a.source, a.login, a.state, a.reason, a.owner, a.created_at, a.updated_at, a.floor, a.hours, a.version"
 
 // accountWidth is how many columns those are.
-const accountWidth = 10
+const accountWidth = 11
 
 func scanAccount(r *sqlite.Stmt) domain.Account {
 	// What does not parse was never stored: ReserveForOwner takes parsed hours.
@@ -22,7 +22,7 @@ func scanAccount(r *sqlite.Stmt) domain.Account {
 		ID: r.ColumnInt64(0), Source: r.ColumnText(1), Login: r.ColumnText(2),
 		State: domain.AccountState(r.ColumnText(3)), Reason: r.ColumnText(4), Owner: r.ColumnText(5),
 		CreatedAt: sqlitedb.Time(r.ColumnInt64(6)), UpdatedAt: sqlitedb.Time(r.ColumnInt64(7)),
-		Floor: r.ColumnInt(8), Hours: hours,
+		Floor: r.ColumnInt(8), Hours: hours, Version: r.ColumnInt64(10),
 	}
 }
 
@@ -40,7 +40,7 @@ func (s *Store) PutAccount(ctx context.Context, a state.AccountSpec) (domain.Acc
 		err = sqlitedb.Exec(c, `INSERT INTO account (source, login, state, owner, key_id, credential, credential_name, created_at, updated_at)
 			VALUES (?, ?, 'active', ?, ?, ?, ?, ?, ?) ON CONFLICT (source, login) DO UPDATE SET state = 'active', reason = '',
 			owner = excluded.owner, key_id = excluded.key_id, credential = excluded.credential,
-			credential_name = excluded.credential_name, updated_at = excluded.updated_at`,
+			credential_name = excluded.credential_name, updated_at = excluded.updated_at, version = account.version + 1`,
 			nil, a.Source, a.Login, owner, a.Credential.KeyID, a.Credential.Data, a.Name, at, at)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (s *Store) Accounts(ctx context.Context) ([]domain.Account, error) {
 // ReserveForOwner implements state.Accounts.
 func (s *Store) ReserveForOwner(ctx context.Context, id int64, floor int, hours domain.Hours) (a domain.Account, err error) {
 	err = s.db.Write(ctx, func(c *sqlite.Conn) error {
-		err := sqlitedb.Exec(c, "UPDATE account SET floor = ?, hours = ?, updated_at = ? WHERE id = ?", nil,
+		err := sqlitedb.Exec(c, "UPDATE account SET floor = ?, hours = ?, updated_at = ?, version = version + 1 WHERE id = ?", nil,
 			floor, hours.String(), s.now(), id)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func (s *Store) SetAccountState(ctx context.Context, id int64, to domain.Account
 
 func setAccountState(c *sqlite.Conn, id int64, to domain.AccountState, reason string, at int64) error {
 	found := false
-	err := sqlitedb.Exec(c, "UPDATE account SET state = ?, reason = ?, updated_at = ? WHERE id = ? RETURNING id",
+	err := sqlitedb.Exec(c, "UPDATE account SET state = ?, reason = ?, updated_at = ?, version = version + 1 WHERE id = ? RETURNING id",
 		func(*sqlite.Stmt) { found = true }, string(to), reason, at, id)
 	if err == nil && !found {
 		err = domain.Errorf(domain.CodeNotFound, "there is no account %d", id)

@@ -42,13 +42,14 @@ func (s *Store) applyClaims(c *sqlite.Conn, items []*claimItem) error {
 		if len(rows) > 1 {
 			rows = append(rows, ',')
 		}
-		rows = appendRow(rows, item.claim.Job, item.claim.Attempt)
+		rows = appendRow(rows, item.claim.Job, item.claim.Attempt, item.claim.Account)
 	}
 	windows := newestWindows{}
 	calls := map[int64]int64{}
 	err := sqlitedb.Exec(c, `UPDATE job SET status = ?1, attempt = job.attempt + 1, lost = job.lost + (job.status = ?1)
-		FROM (SELECT value ->> 0 AS id, value ->> 1 AS attempt FROM json_each(?2)) AS v
-		WHERE job.id = v.id AND job.attempt = v.attempt AND job.status IN (?1, ?3, ?4) RETURNING job.id, job.run_id`,
+		FROM (SELECT value ->> 0 AS id, value ->> 1 AS attempt, value ->> 2 AS version FROM json_each(?2)) AS v
+		WHERE job.id = v.id AND job.attempt = v.attempt AND job.status IN (?1, ?3, ?4)
+			AND (v.version = 0 OR v.version = (SELECT version FROM account WHERE id = job.account_id)) RETURNING job.id, job.run_id`,
 		func(r *sqlite.Stmt) {
 			item := byJob[r.ColumnInt64(0)]
 			item.won = true

@@ -278,8 +278,8 @@ func (g *finishGroup) remember() error {
 	for _, item := range g.items {
 		windows.add(item.outcome.Window)
 		if item.outcome.Owner != "" {
-			err := sqlitedb.Exec(g.conn, `UPDATE account SET owner = ? WHERE (source, credential_name) =
-				(SELECT source, credential_name FROM account WHERE id = ?)`, nil, item.outcome.Owner, item.fence.account)
+			err := sqlitedb.Exec(g.conn, `UPDATE account SET owner = ?1, version = version + 1 WHERE owner <> ?1 AND (source, credential_name) =
+				(SELECT source, credential_name FROM account WHERE id = ?2)`, nil, item.outcome.Owner, item.fence.account)
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ var claimCases = []testCase{
 	{"ClaimNotWaitingIsStale", claimStale},
 	{"ConcurrentClaimsOneWins", concurrentClaims},
 	{"ConcurrentClaimsOfManyJobs", claimMany},
+	{"ClaimGoesByAnAccountAsItIs", claimAccount},
 	{"ClaimStoresTheWindow", claimWindow},
 	{"ClaimTakesOverFromALostWorker", claimTakeOver},
 }
@@ -55,6 +56,40 @@ func claimStale(x *fixture) {
 	refuse("canceled", refs[4].ID)
 	_, err = x.take(state.Claim{Job: 1 << 40, At: x.instant()})
 	x.wantCode(err, domain.CodeStale)
+}
+
+// claimAccount is what keeps a process with an old copy of an account from
+// making calls with its old credential, or on an owner's ration that it does
+// not draw on.
+func claimAccount(x *fixture) {
+	r, refs := x.running("octocat", "a", "b", "c", "d", "e")
+	version := func() int64 {
+		a, err := x.Account(x.Context(), r.AccountID)
+		x.ok(err)
+		return a.Version
+	}
+	claim := func(ref domain.JobRef, account int64) error {
+		_, err := x.take(state.Claim{Job: ref.ID, Account: account, At: x.instant()})
+		return err
+	}
+	first := version()
+	x.ok(claim(refs[0], first))
+	o := x.outcome(x.job(refs[0].ID), domain.JobSucceeded)
+	o.Owner = "somebody else"
+	x.finish(o)
+	x.wantCode(claim(refs[1], first), domain.CodeStale)
+	want(x, "job", x.job(refs[1].ID).Attempt, int64(0))
+	learnt := version()
+	x.ok(claim(refs[1], learnt))
+	_, err := x.ReserveForOwner(x.Context(), r.AccountID, 7, domain.Hours{})
+	x.ok(err)
+	x.wantCode(claim(refs[2], learnt), domain.CodeStale)
+	x.ok(claim(refs[2], 0))
+	o = x.outcome(x.job(refs[1].ID), domain.JobSucceeded)
+	o.Owner = "somebody else"
+	before := version()
+	x.finish(o)
+	want(x, "version after what was known", version(), before)
 }
 
 // claimTakeOver is what a worker does with a job whose lease it got because

@@ -1,0 +1,94 @@
+package batch_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/internal/batch"
+)
+
+type item struct{ n, double int }
+
+func TestEveryItemIsAppliedOnce(t *testing.T) {
+	var applied atomic.Int64
+	g := batch.New(7, func(_ context.Context, items []*item) error {
+		if len(items) > 7 {
+			t.Errorf("%d items at once", len(items))
+		}
+		for _, i := range items {
+			i.double = 2 * i.n
+		}
+		applied.Add(int64(len(items)))
+		return nil
+	})
+	var all sync.WaitGroup
+	for n := range 1000 {
+		all.Go(func() {
+			i := &item{n: n}
+			if err := g.Do(t.Context(), i); err != nil || i.double != 2*n {
+				t.Errorf("item %d: %+v, %v", n, i, err)
+			}
+		})
+	}
+	all.Wait()
+	if applied.Load() != 1000 {
+		t.Errorf("%d items were applied", applied.Load())
+	}
+}
+
+// TestCallersShareATrip: what comes while a trip is under way goes together.
+func TestCallersShareATrip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		trips := 0
+		g := batch.New(100, func(context.Context, []*item) error {
+			trips++
+			time.Sleep(time.Second)
+			return nil
+		})
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() { _ = g.Do(t.Context(), &item{}) })
+		}
+		all.Wait()
+		if trips > 2 {
+			t.Errorf("50 callers took %d trips", trips)
+		}
+	})
+}
+
+func TestErrorReachesEveryCaller(t *testing.T) {
+	broken := errors.New("broken")
+	g := batch.New(100, func(context.Context, []*item) error { return broken })
+	for range 3 {
+		if err := g.Do(t.Context(), &item{}); !errors.Is(err, broken) {
+			t.Errorf("error is %v", err)
+		}
+	}
+}
+
+func TestCallerThatGivesUpLeavesTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		applied := 0
+		g := batch.New(1, func(ctx context.Context, items []*item) error {
+			time.Sleep(time.Minute)
+			applied += len(items)
+			return ctx.Err()
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		gone := make(chan error, 1)
+		go func() { gone <- g.Do(ctx, &item{}) }()
+		synctest.Wait()
+		if err := g.Do(t.Context(), &item{}); err != nil {
+			t.Errorf("the caller that stayed got %v", err)
+		}
+		if err := <-gone; !errors.Is(err, context.DeadlineExceeded) || applied != 2 {
+			t.Errorf("the caller that left got %v; %d items were applied", err, applied)
+		}
+	})
+}

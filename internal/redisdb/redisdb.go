@@ -1,0 +1,106 @@
+// Package redisdb is what the adapters on Redis share: the connection, the
+// names of keys, the scripts, and what a failure means.
+package redisdb
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"sluice/internal/domain"
+)
+
+// DefaultPrefix begins every key unless another is configured.
+const DefaultPrefix = "sluice"
+
+// Options says which Redis to use.
+type Options struct {
+	// URL is redis://[user:password@]host:port[/database], or rediss:// with
+	// TLS. More nodes of a cluster follow as ?addr=host:port&addr=…
+	URL string
+	// Prefix begins every key; several systems can share one Redis.
+	Prefix string
+}
+
+// DB is a connection to Redis, single or cluster. It is safe for concurrent
+// use; commands of concurrent callers share round trips.
+type DB struct {
+	Client rueidis.Client
+	prefix string
+}
+
+// Open connects. An address that does not answer is an error of code
+// unavailable.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	if o.Prefix == "" {
+		o.Prefix = DefaultPrefix
+	}
+	if strings.ContainsAny(o.Prefix, "{}") {
+		return nil, domain.Errorf(domain.CodeInvalid, "a Redis prefix has no braces: they are for the hash tag; got %q", o.Prefix)
+	}
+	option, err := rueidis.ParseURL(o.URL)
+	if err != nil {
+		// The parser's words may hold the password.
+		return nil, domain.Errorf(domain.CodeInvalid, "the Redis URL %s cannot be understood; it is like redis://host:6379/0", Redact(o.URL))
+	}
+	option.ClientName = "sluice"
+	option.DisableCache = true
+	// Keep-alive is left to the operating system: an idle process is to send
+	// next to nothing, and rueidis would ping at this interval.
+	option.Dialer.KeepAlive = 10 * time.Minute
+	option.Dialer.KeepAliveConfig = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
+	option.Dialer.Timeout = 5 * time.Second
+	option.ConnWriteTimeout = 10 * time.Second
+	client, err := rueidis.NewClient(option)
+	if err != nil {
+		return nil, domain.Errorf(domain.CodeUnavailable, "Redis at %s does not answer: %w", Redact(o.URL), err)
+	}
+	db := &DB{Client: client, prefix: o.Prefix}
+	if err := db.Ping(ctx); err != nil {
+		client.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// Ping asks whether Redis answers.
+func (d *DB) Ping(ctx context.Context) error {
+	return Failure(d.Client.Do(ctx, d.Client.B().Ping().Build()).Error())
+}
+
+// Close ends the connections.
+func (d *DB) Close() { d.Client.Close() }
+
+// Key names a key that all keys of the system share a slot with:
+// {prefix}:name.
+func (d *DB) Key(name string) string { return "{" + d.prefix + "}:" + name }
+
+// OwnKey names a key in the slot of its own subject, so that subjects spread
+// over a cluster: {prefix:subject}:name.
+func (d *DB) OwnKey(subject, name string) string { return "{" + d.prefix + ":" + subject + "}:" + name }
+
+// Redact returns a URL without its password.
+func Redact(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "(not a URL)"
+	}
+	return u.Redacted()
+}
+
+// Failure tells what an error of Redis means to callers: everything that is
+// not a canceled context may work when it is tried again.
+func Failure(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if domain.CodeOf(err) != domain.CodeInternal {
+		return err
+	}
+	return domain.Errorf(domain.CodeUnavailable, "redis: %w", err)
+}

@@ -62,12 +62,12 @@ func reserveForOwner(x *fixture) {
 
 func putAccountCreates(x *fixture) {
 	a := x.account("octocat")
-	if a.ID == 0 || a.CreatedAt.IsZero() || a.UpdatedAt.IsZero() {
+	if a.ID == 0 || a.Version == 0 || a.CreatedAt.IsZero() || a.UpdatedAt.IsZero() {
 		x.Fatalf("incomplete: %+v", a)
 	}
 	want(x, "account", a, domain.Account{
 		ID: a.ID, Source: "github", Login: "octocat", State: domain.AccountActive, Owner: "owner of octocat",
-		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
+		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, Version: a.Version,
 	})
 	got, err := x.Account(x.Context(), a.ID)
 	x.ok(err)

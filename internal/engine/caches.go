@@ -83,6 +83,9 @@ type runInfo struct {
 	cursors map[string]time.Time
 }
 
+// runCacheSize bounds how many runs are remembered.
+const runCacheSize = 4096
+
 // runCache keeps the active runs' constants.
 type runCache struct {
 	store state.Store
@@ -116,6 +119,10 @@ func (c *runCache) get(ctx context.Context, id int64) (runInfo, error) {
 	// Two workers may read at once; all jobs must see the same cursors.
 	if first, ok := c.by[id]; ok {
 		return first, nil
+	}
+	if len(c.by) >= runCacheSize {
+		// Runs that ended in another process are not taken out.
+		clear(c.by)
 	}
 	c.by[id] = r
 	return r, nil

@@ -38,7 +38,7 @@ func (e *Engine) commit(ctx context.Context, t task, o state.Outcome) {
 	}
 	e.rows.add(effect.Rows)
 	// The unacknowledged lease is the outbox: children first.
-	if err := e.push(ctx, effect.Created); err != nil {
+	if err := e.tell(ctx, effect); err != nil {
 		if ctx.Err() == nil {
 			e.cfg.Log.Error("dispatch", "run", t.job.RunID, "jobs", len(effect.Created), "error", err)
 		}
@@ -52,18 +52,37 @@ func (e *Engine) commit(ctx context.Context, t task, o state.Outcome) {
 	default:
 		e.layDown(ctx, t.lease)
 	}
-	if effect.Closed != nil {
-		e.closed(*effect.Closed)
+	if effect.Closed != nil && !effect.Closed.Status.Active() {
+		e.ended(*effect.Closed)
 	}
 	e.watchers.notify()
 }
 
+// tell dispatches what an outcome made to be done next.
+func (e *Engine) tell(ctx context.Context, effect state.Effect) error {
+	if err := e.push(ctx, effect.Created); err != nil {
+		return err
+	}
+	if effect.Closed == nil || effect.Closed.Status != domain.RunFinalizing {
+		return nil
+	}
+	return e.Dispatch.Push(ctx, choreEntry(choreFinish, effect.Closed.ID, time.Time{}))
+}
+
 // finish writes the outcome, again and again while the store is unavailable.
 func (e *Engine) finish(ctx context.Context, job domain.Job, o state.Outcome) (effect state.Effect, err error) {
+	kept := false
 	err = e.insist(ctx, job.RunID, func() error {
 		effect, err = e.finishOnce(ctx, o)
+		if domain.CodeOf(err) == domain.CodeUnavailable && !kept {
+			kept = true
+			e.keep(ctx, job, o)
+		}
 		return err
 	})
+	if kept && err == nil {
+		e.dropKept(ctx, job)
+	}
 	return effect, err
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // push dispatches jobs. When dispatch does not take them, a parent must stay
-// unacknowledged, and everybody else owes them (see deliver).
+// unacknowledged, and everybody else owes them (see soon).
 func (e *Engine) push(ctx context.Context, refs []domain.JobRef) error {
 	if len(refs) == 0 {
 		return nil
@@ -26,17 +26,6 @@ func (e *Engine) push(ctx context.Context, refs []domain.JobRef) error {
 		entries = append(entries, entry)
 	}
 	return e.Dispatch.Push(ctx, entries...)
-}
-
-// deliver dispatches jobs that no unacknowledged parent stands for, now or as
-// soon as dispatch takes them.
-func (e *Engine) deliver(ctx context.Context, refs []domain.JobRef) {
-	err := e.push(ctx, refs)
-	if err == nil {
-		return
-	}
-	e.cfg.Log.Error("dispatch", "jobs", len(refs), "error", err)
-	e.errands.add("dispatch", func(ctx context.Context) error { return e.push(ctx, refs) })
 }
 
 // deliverWaiting dispatches every waiting job of an account's active run.
@@ -108,7 +97,5 @@ func (e *Engine) acknowledge(ctx context.Context, l dispatch.Lease) {
 // after the lease is gone.
 func (e *Engine) layDown(ctx context.Context, l dispatch.Lease) {
 	e.acknowledge(ctx, l)
-	if err := e.deliverIfWaiting(ctx, l.Job); err != nil && ctx.Err() == nil {
-		e.errands.add("dispatch", func(ctx context.Context) error { return e.deliverIfWaiting(ctx, l.Job) })
-	}
+	e.soon(ctx, "dispatch", func(ctx context.Context) error { return e.deliverIfWaiting(ctx, l.Job) })
 }

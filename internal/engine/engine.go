@@ -7,9 +7,10 @@
 //	feeder        leases waiting jobs for idle workers, reads their rows
 //	worker        reserve → claim → call → commit → acknowledge, one job at a time
 //	renewer       keeps the leases of jobs under way alive
-//	finisher      computes statistics of runs whose last job has ended
+//	chores        what is no call: statistics of runs whose last job has ended,
+//	              making up for a dead process, rebuilding dispatch
 //	errands       repeat what a failing part did not take
-//	recovery      at start, puts right what a dead process left behind
+//	recovery      puts right what a dead process, or a lost dispatcher, left behind
 package engine
 
 import (
@@ -23,6 +24,7 @@ import (
 	"sluice/internal/dispatch"
 	"sluice/internal/document"
 	"sluice/internal/domain"
+	"sluice/internal/pending"
 	"sluice/internal/quota"
 	"sluice/internal/source"
 	"sluice/internal/state"
@@ -45,8 +47,15 @@ type Ports struct {
 	State state.Store
 	// Documents is set when documents live in a store of their own; they are
 	// then written before the outcome. Nil means that they travel with it.
-	Documents  document.Writer
-	Dispatch   dispatch.Dispatcher
+	Documents document.Writer
+	Dispatch  dispatch.Dispatcher
+	// Signals tells other processes that something changed; nil if there are
+	// none.
+	Signals Signals
+	// Results keeps what was paid for while the store does not take it, for
+	// whoever takes over if this process dies meanwhile. Nil means that only
+	// this process can: it has the store to itself.
+	Results    pending.Results
 	Quota      quota.Keeper
 	Sources    []source.Source
 	Statistics Statistics
@@ -70,7 +79,11 @@ type Config struct {
 	// StatisticsRetry is how soon failed statistics are tried again; it doubles
 	// with every failure. Default 1 min.
 	StatisticsRetry time.Duration
-	Now             func() time.Time
+	// Shared says that other processes work on the same state and dispatch.
+	Shared bool
+	// RequestsOnly takes requests and leaves all work to other processes.
+	RequestsOnly bool
+	Now          func() time.Time
 	// Random yields jitter in [0,1); default math/rand.
 	Random func() float64
 	Log    *slog.Logger
@@ -153,10 +166,10 @@ func New(p Ports, cfg Config) (*Engine, error) {
 	e.outages = newOutages(e.cfg)
 	e.paces = newPaces()
 	e.rows = newRowCache()
-	e.watchers = &watchers{}
+	e.watchers = &watchers{signals: p.Signals}
 	e.counters = &Counters{}
 	e.renewer = newRenewer(p.Dispatch, e.cfg)
-	e.finisher = newFinisher(e)
+	e.finisher = newFinisher()
 	e.errands = newErrands(e.cfg.Log)
 	return e, nil
 }
@@ -183,6 +196,14 @@ func (e *Engine) Start(ctx context.Context) error {
 
 // begin sets all roles to work.
 func (e *Engine) begin(s *session, feed, hard context.Context) {
+	s.background.Go(func() { e.errands.loop(feed) })
+	if !e.cfg.RequestsOnly {
+		e.beginWork(s, feed, hard)
+	}
+	go func() { s.background.Wait(); close(s.done) }()
+}
+
+func (e *Engine) beginWork(s *session, feed, hard context.Context) {
 	// Each worker may have one job in hand and one ahead.
 	e.tasks = make(chan task, 2*e.cfg.Workers)
 	e.slots = make(chan struct{}, 2*e.cfg.Workers)
@@ -194,11 +215,9 @@ func (e *Engine) begin(s *session, feed, hard context.Context) {
 	for range e.cfg.Workers {
 		workers.Go(func() { e.work(feed, hard) })
 	}
+	// The feeder adds chores to them before it ends.
+	workers.Go(func() { e.feed(feed, hard, &workers) })
 	s.background.Go(func() { workers.Wait(); stopRenew() })
-	s.background.Go(func() { e.feed(feed) })
-	s.background.Go(func() { e.errands.loop(feed) })
-	s.background.Go(func() { e.finisher.loop(feed, hard) })
-	go func() { s.background.Wait(); close(s.done) }()
 }
 
 // Stop begins no new job, lets those under way finish within the stop timeout,

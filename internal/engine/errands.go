@@ -42,6 +42,14 @@ func (q *errands) add(what string, do func(context.Context) error) {
 	}
 }
 
+// soon does something now, or again and again as an errand if that fails.
+func (e *Engine) soon(ctx context.Context, what string, do func(context.Context) error) {
+	if err := do(ctx); err != nil && ctx.Err() == nil {
+		e.cfg.Log.Error(what, "error", err)
+		e.errands.add(what, do)
+	}
+}
+
 func (q *errands) loop(ctx context.Context) {
 	delay := firstDelay
 	for {

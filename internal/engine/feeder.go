@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"sluice/internal/dispatch"
@@ -16,7 +17,7 @@ type task struct {
 
 // feed leases jobs for idle workers. It alone waits for work, so an idle
 // engine wakes once per dispatch.MaxWait, however many workers it has.
-func (e *Engine) feed(ctx context.Context) {
+func (e *Engine) feed(ctx, hard context.Context, chores *sync.WaitGroup) {
 	defer close(e.tasks)
 	for {
 		n := e.takeSlots(ctx)
@@ -28,13 +29,31 @@ func (e *Engine) feed(ctx context.Context) {
 			e.cfg.Log.Error("lease", "error", err)
 			pause(ctx, e.cfg.BackoffBase)
 		}
-		tasks := e.load(ctx, leases)
-		e.giveSlots(n - len(tasks))
+		jobs := e.beginChores(hard, leases, chores)
+		tasks := e.load(ctx, jobs)
+		e.giveSlots(n - (len(leases) - len(jobs)) - len(tasks))
 		for _, t := range tasks {
 			// There is room: no more tasks are about than there are slots.
 			e.tasks <- t
 		}
 	}
+}
+
+// beginChores sets about the chores among leases and returns the jobs. A chore
+// takes a slot too: who is busy with many leaves jobs to others.
+func (e *Engine) beginChores(ctx context.Context, leases []dispatch.Lease, chores *sync.WaitGroup) (jobs []dispatch.Lease) {
+	for i, l := range leases {
+		if l.Job >= 0 {
+			jobs = append(jobs, l)
+			continue
+		}
+		e.renewer.hold(leases[i : i+1])
+		chores.Go(func() {
+			e.do(ctx, l)
+			e.leave(l)
+		})
+	}
+	return jobs
 }
 
 // takeSlots waits for an idle worker and takes all that are idle.

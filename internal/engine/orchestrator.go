@@ -49,6 +49,7 @@ func (e *Engine) PutAccount(ctx context.Context, s Signup) (domain.Account, erro
 		return domain.Account{}, err
 	}
 	e.accounts.forget(a.ID)
+	e.watchers.notify()
 	// Jobs that were paused for the old credential go on with the new one.
 	if err := e.ResumeAccount(ctx, a.ID); err != nil {
 		return domain.Account{}, err
@@ -82,16 +83,22 @@ func (e *Engine) StartRun(ctx context.Context, account int64, by domain.Trigger,
 	if _, err := e.source(a.Source); err != nil {
 		return domain.Run{}, err
 	}
+	done, err := e.guard(ctx, account)
+	if err != nil {
+		return domain.Run{}, err
+	}
 	run, err := e.createRun(ctx, state.RunSpec{AccountID: account, Trigger: by, Priority: p, Anchor: e.cfg.Now()})
 	if err != nil {
 		if run.Status == domain.RunCreated || run.Status == domain.RunPlanning {
 			// Whoever created it may not have come to planning it.
-			err = errors.Join(err, e.planSoon(ctx, run))
+			err = errors.Join(err, e.planSoon(ctx, run, done))
+		} else if domain.CodeOf(err) != domain.CodeUnavailable {
+			done()
 		}
 		return run, err
 	}
 	e.counters.RunsStarted.Add(1)
-	if err := e.planSoon(ctx, run); err != nil {
+	if err := e.planSoon(ctx, run, done); err != nil {
 		return run, err
 	}
 	// It was started, whether or not its row can be read now.
@@ -123,11 +130,12 @@ func (e *Engine) createRun(ctx context.Context, spec state.RunSpec) (domain.Run,
 	return run, err
 }
 
-// planSoon plans a run, now or as soon as the store allows. It returns an
-// error only if the run cannot be planned at all.
-func (e *Engine) planSoon(ctx context.Context, run domain.Run) error {
+// planSoon plans a run, now or as soon as the store allows, and calls done
+// then. It returns an error only if the run cannot be planned at all.
+func (e *Engine) planSoon(ctx context.Context, run domain.Run, done func()) error {
 	err := e.plan(ctx, run)
 	if domain.CodeOf(err) != domain.CodeUnavailable {
+		done()
 		return err
 	}
 	e.cfg.Log.Error("plan", "run", run.ID, "error", err)
@@ -135,6 +143,7 @@ func (e *Engine) planSoon(ctx context.Context, run domain.Run) error {
 		if err := e.plan(ctx, run); domain.CodeOf(err) == domain.CodeUnavailable {
 			return err
 		}
+		done()
 		return nil
 	})
 	return nil
@@ -160,9 +169,8 @@ func (e *Engine) plan(ctx context.Context, run domain.Run) error {
 		return err
 	}
 	e.cfg.Log.Info("run started", "run", run.ID, "account", run.Login, "trigger", run.Trigger, "jobs", len(refs))
-	e.deliver(ctx, refs)
 	e.watchers.notify()
-	return nil
+	return e.push(ctx, refs)
 }
 
 // CancelRun ends a run; calls under way finish and their results are dropped.
@@ -191,15 +199,23 @@ func (e *Engine) PauseAccount(ctx context.Context, id int64, reason string) erro
 
 // ResumeAccount lets a paused account's jobs go on.
 func (e *Engine) ResumeAccount(ctx context.Context, id int64) error {
+	done, err := e.guard(ctx, id)
+	if err != nil {
+		return err
+	}
 	if _, err := e.State.SetAccountState(ctx, id, domain.AccountActive, ""); err != nil {
 		return err
 	}
 	e.accounts.forget(id)
 	// All that wait, not only those that waited no more until now: an earlier
 	// call may have been made whose answer was lost.
-	if err := e.deliverWaiting(ctx, id); err != nil {
-		e.errands.add("dispatch", func(ctx context.Context) error { return e.deliverWaiting(ctx, id) })
-	}
+	e.soon(ctx, "dispatch", func(ctx context.Context) error {
+		if err := e.deliverWaiting(ctx, id); err != nil {
+			return err
+		}
+		done()
+		return nil
+	})
 	e.watchers.notify()
 	return nil
 }
@@ -216,12 +232,16 @@ func (e *Engine) ReserveForOwner(ctx context.Context, id int64, floor int, hours
 	}
 	e.accounts.forget(id)
 	// What waits for the old hours or the old floor is to ask again.
-	for lane := range e.waits.all() {
-		if !strings.HasPrefix(lane, Lane(a.Owner, "")) {
+	stats, err := e.Dispatch.Stats(ctx)
+	if err != nil {
+		return a, err
+	}
+	for _, lane := range stats.Lanes {
+		if lane.ParkedUntil.IsZero() || !strings.HasPrefix(lane.Lane, Lane(a.Owner, "")) {
 			continue
 		}
-		e.waits.clear(lane)
-		if err := e.Dispatch.Resume(ctx, lane); err != nil {
+		e.waits.clear(lane.Lane)
+		if err := e.Dispatch.Resume(ctx, lane.Lane); err != nil {
 			return a, err
 		}
 	}
@@ -231,16 +251,33 @@ func (e *Engine) ReserveForOwner(ctx context.Context, id int64, floor int, hours
 
 // RetryJob brings a failed job back, and its run with it.
 func (e *Engine) RetryJob(ctx context.Context, id int64) (domain.Job, error) {
+	job, err := e.State.Job(ctx, id)
+	if err != nil {
+		return domain.Job{}, err
+	}
+	done, err := e.guard(ctx, job.AccountID)
+	if err != nil {
+		return domain.Job{}, err
+	}
+	deliver := func(ctx context.Context) error {
+		if err := e.deliverIfWaiting(ctx, id); err != nil {
+			return err
+		}
+		done()
+		return nil
+	}
 	ref, err := e.State.RetryJob(ctx, id)
 	if err != nil {
 		if domain.CodeOf(err) == domain.CodeUnavailable {
 			// It may have been done; then the job waits for a worker.
-			e.errands.add("dispatch", func(ctx context.Context) error { return e.deliverIfWaiting(ctx, id) })
+			e.errands.add("dispatch", deliver)
+		} else {
+			done()
 		}
 		return domain.Job{}, err
 	}
 	e.runs.forget(ref.RunID)
-	e.deliver(ctx, []domain.JobRef{ref})
+	e.soon(ctx, "dispatch", deliver)
 	e.watchers.notify()
 	return e.State.Job(ctx, id)
 }

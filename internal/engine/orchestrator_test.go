@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -192,10 +193,11 @@ func TestPriorityReachesDispatch(t *testing.T) {
 		}
 		s.wantCompleted(s.wait(run), 0)
 		notes.mu.Lock()
-		if len(notes.seen) != 4 {
-			t.Errorf("%d jobs were dispatched", len(notes.seen))
+		jobs := slices.DeleteFunc(notes.seen, func(e dispatch.Entry) bool { return e.Job < 0 })
+		if len(jobs) != 4 {
+			t.Errorf("%d jobs were dispatched", len(jobs))
 		}
-		for _, e := range notes.seen {
+		for _, e := range jobs {
 			if e.Priority != priority {
 				t.Errorf("a job of a %s run was dispatched as %s", priority, e.Priority)
 			}

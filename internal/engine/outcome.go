@@ -77,6 +77,7 @@ func (e *Engine) giveBack(ctx context.Context, p quota.Permit, r quota.Response,
 // renewed tells whether the account has got another credential since the call
 // was begun: the upstream's verdict is about the old one then.
 func (e *Engine) renewed(ctx context.Context, b *begun) bool {
+	e.accounts.forget(b.job.AccountID)
 	a, err := e.accounts.get(ctx, b.job.AccountID)
 	return err == nil && a.token != b.call.Token
 }

@@ -32,6 +32,31 @@ type LaneWait struct {
 	Wait
 }
 
+// allWaits adds to what this process knows the lanes that others have parked.
+func (e *Engine) allWaits(ctx context.Context, windows []quota.Window) (map[string]Wait, error) {
+	waits := e.waits.all()
+	if !e.cfg.Shared {
+		return waits, nil
+	}
+	stats, err := e.Dispatch.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, lane := range stats.Lanes {
+		if _, known := waits[lane.Lane]; known || lane.ParkedUntil.IsZero() {
+			continue
+		}
+		w := Wait{Reason: string(quota.ReasonPrimary), Until: lane.ParkedUntil}
+		for _, window := range windows {
+			if Lane(window.Owner, window.Bucket) == lane.Lane && window.Parked != "" {
+				w.Reason = string(window.Parked)
+			}
+		}
+		waits[lane.Lane] = w
+	}
+	return waits, nil
+}
+
 // Progress describes a run. The account may be paused; then that is a wait
 // without an end.
 func (e *Engine) Progress(ctx context.Context, run domain.Run) (Progress, error) {
@@ -50,7 +75,10 @@ func (e *Engine) Progress(ctx context.Context, run domain.Run) (Progress, error)
 	if p.Quota, err = e.Quota.Windows(ctx, a.Owner); err != nil {
 		return p, err
 	}
-	waits := e.waits.all()
+	waits, err := e.allWaits(ctx, p.Quota)
+	if err != nil {
+		return p, err
+	}
 	if w, ok := waits[waitStore]; ok {
 		p.Waits = append(p.Waits, LaneWait{Lane: waitStore, Wait: w})
 	}

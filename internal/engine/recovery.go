@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"sluice/internal/dispatch"
 	"sluice/internal/domain"
@@ -12,8 +13,12 @@ import (
 // recover puts right what a process left that died at any instant: jobs that
 // were RUNNING have no worker any more, planning that was interrupted is done
 // again, and runs whose statistics are missing get them. Then dispatch is
-// rebuilt from the state.
+// rebuilt from the state. Where other processes share dispatch, they and the
+// leases that run out do all that; nothing is to be recovered here.
 func (e *Engine) recover(ctx context.Context) error {
+	if e.cfg.Shared {
+		return nil
+	}
 	lost, _, err := e.State.RecoverRunning(ctx, e.cfg.MaxLost)
 	if err != nil {
 		return fmt.Errorf("recover running jobs: %w", err)
@@ -22,14 +27,33 @@ func (e *Engine) recover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("rebuild dispatch: %w", err)
 	}
-	planned, closing, err := e.resumeRuns(ctx)
+	resumed, err := e.resumeRuns(ctx)
 	if err != nil {
 		return fmt.Errorf("resume runs: %w", err)
 	}
-	if lost+waiting+planned+closing > 0 {
-		e.cfg.Log.Info("recovered", "waiting_jobs", waiting, "jobs_without_worker", lost,
-			"interrupted_plans", planned, "runs_without_statistics", closing)
+	if lost+waiting+resumed > 0 {
+		e.cfg.Log.Info("recovered", "waiting_jobs", waiting, "jobs_without_worker", lost, "interrupted_runs", resumed)
 	}
+	return nil
+}
+
+// refill fills a shared dispatcher that has lost everything. Jobs under way may
+// have a worker that is alive and well, only its lease is gone: they are due
+// when that lease would have ended. What is there already stays as it is.
+func (e *Engine) refill(ctx context.Context) error {
+	waiting, err := e.rebuild(ctx)
+	if err != nil {
+		return fmt.Errorf("rebuild dispatch: %w", err)
+	}
+	running, err := e.rebuildRunning(ctx)
+	if err != nil {
+		return fmt.Errorf("rebuild dispatch: %w", err)
+	}
+	resumed, err := e.resumeRuns(ctx)
+	if err != nil {
+		return fmt.Errorf("resume runs: %w", err)
+	}
+	e.cfg.Log.Warn("dispatch was empty and is filled again", "waiting_jobs", waiting, "running_jobs", running, "interrupted_runs", resumed)
 	return nil
 }
 
@@ -61,25 +85,60 @@ func (e *Engine) rebuild(ctx context.Context) (int, error) {
 	return total, flush()
 }
 
-func (e *Engine) resumeRuns(ctx context.Context) (planned, closing int, err error) {
+func (e *Engine) rebuildRunning(ctx context.Context) (int, error) {
+	due := e.cfg.Now().Add(e.cfg.Lease)
+	total := 0
+	q := state.JobQuery{Statuses: []domain.JobStatus{domain.JobRunning}, Limit: rebuildBatch}
+	for {
+		jobs, err := e.State.Jobs(ctx, q)
+		if err != nil || len(jobs) == 0 {
+			return total, err
+		}
+		refs := make([]domain.JobRef, len(jobs))
+		for i, job := range jobs {
+			refs[i], q.AfterID = refOf(job), job.ID
+			refs[i].NotBefore = due
+		}
+		if err := e.push(ctx, refs); err != nil {
+			return total, err
+		}
+		total += len(refs)
+	}
+}
+
+// resumeRuns goes on with every run that waits for something other than jobs.
+func (e *Engine) resumeRuns(ctx context.Context) (resumed int, err error) {
 	before := int64(0)
 	for {
 		runs, err := e.State.Runs(ctx, state.RunQuery{ActiveOnly: true, BeforeID: before, Limit: 500})
 		if err != nil || len(runs) == 0 {
-			return planned, closing, err
+			return resumed, err
 		}
 		for _, run := range runs {
 			before = run.ID
-			switch run.Status {
-			case domain.RunCreated, domain.RunPlanning:
-				planned++
-				if err := e.plan(ctx, run); err != nil {
-					return planned, closing, err
-				}
-			case domain.RunFinalizing:
-				closing++
-				e.closed(run)
+			did, err := e.resume(ctx, run)
+			if err != nil {
+				return resumed, err
+			}
+			if did {
+				resumed++
 			}
 		}
 	}
+}
+
+// resume goes on with a run that waits to be planned or to be finished.
+func (e *Engine) resume(ctx context.Context, run domain.Run) (did bool, err error) {
+	switch run.Status {
+	case domain.RunCreated, domain.RunPlanning:
+		err = e.plan(ctx, run)
+		if domain.CodeOf(err) == domain.CodeIllegalMove {
+			// Another process was quicker.
+			return false, nil
+		}
+		return true, err
+	case domain.RunFinalizing:
+		return true, e.Dispatch.Push(ctx, choreEntry(choreFinish, run.ID, time.Time{}))
+	}
+	return false, nil
 }

@@ -94,41 +94,6 @@ func (o *outages) over(lane string) {
 	o.mu.Unlock()
 }
 
-// watchers are told that something changed, never what: they read the truth.
-type watchers struct {
-	mu sync.Mutex
-	by map[chan struct{}]struct{}
-}
-
-// Watch returns a channel that gets a token after something changed, and the
-// function that ends it. Tokens that nobody took yet are not doubled.
-func (e *Engine) Watch() (changed <-chan struct{}, end func()) {
-	ch := make(chan struct{}, 1)
-	w := e.watchers
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.by == nil {
-		w.by = map[chan struct{}]struct{}{}
-	}
-	w.by[ch] = struct{}{}
-	return ch, func() {
-		w.mu.Lock()
-		delete(w.by, ch)
-		w.mu.Unlock()
-	}
-}
-
-func (w *watchers) notify() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for ch := range w.by {
-		select {
-		case ch <- struct{}{}:
-		default:
-		}
-	}
-}
-
 // Waits says what lanes wait for, by lane; "store" stands for the store.
 func (e *Engine) Waits() map[string]Wait { return e.waits.all() }
 

@@ -44,14 +44,14 @@ func (e *Engine) work(feed, hard context.Context) {
 		outcome := e.settle(hard, next, result)
 		ahead := e.beginAhead(feed, hard)
 		e.commit(hard, next.task, outcome)
-		e.leave(next.task)
+		e.leave(next.lease)
 		next = <-ahead
 	}
 }
 
-// leave says that the worker is through with a task, however it went.
-func (e *Engine) leave(t task) {
-	e.renewer.drop(t.lease)
+// leave says that a lease is done with, however it went.
+func (e *Engine) leave(l dispatch.Lease) {
+	e.renewer.drop(l)
 	e.slots <- struct{}{}
 }
 
@@ -83,12 +83,15 @@ func (e *Engine) take(feed, hard context.Context, t task) *begun {
 		b = e.reserveAndClaim(hard, t)
 	}
 	if b == nil {
-		e.leave(t)
+		e.leave(t.lease)
 	}
 	return b
 }
 
 func (e *Engine) reserveAndClaim(ctx context.Context, t task) *begun {
+	if t.job.Status == domain.JobRunning && e.takeOver(ctx, t) {
+		return nil
+	}
 	account, run, src, err := e.context(ctx, t.job)
 	if err != nil {
 		e.postponeForStore(ctx, t, "prepare", err)
@@ -103,7 +106,7 @@ func (e *Engine) reserveAndClaim(ctx context.Context, t task) *begun {
 		e.park(ctx, t.lease, decision)
 		return nil
 	}
-	err = e.State.Claim(ctx, state.Claim{Job: t.job.ID, Attempt: t.job.Attempt, At: e.cfg.Now(), Window: decision.Window})
+	err = e.State.Claim(ctx, state.Claim{Job: t.job.ID, Attempt: t.job.Attempt, Account: account.Version, At: e.cfg.Now(), Window: decision.Window})
 	if err != nil {
 		e.refund(ctx, decision.Permit)
 		e.claimFailed(ctx, t, err)
@@ -120,7 +123,7 @@ func (e *Engine) reserveAndClaim(ctx context.Context, t task) *begun {
 func (e *Engine) handBackBegun(ctx context.Context, b *begun) {
 	e.refund(ctx, b.permit)
 	e.commit(ctx, b.task, state.Outcome{Job: b.job.ID, Attempt: b.job.Attempt, At: e.cfg.Now(), To: domain.JobReady})
-	e.leave(b.task)
+	e.leave(b.lease)
 }
 
 // context gathers whose job it is and who can make its call.
@@ -174,11 +177,28 @@ func (e *Engine) redelivered(ctx context.Context, t task) {
 		e.postpone(ctx, t, "dispatch", err)
 		return
 	}
+	if err := e.finishIfClosed(ctx, t.job.RunID); err != nil {
+		e.postpone(ctx, t, "finish", err)
+		return
+	}
 	e.layDown(ctx, t.lease)
+}
+
+// finishIfClosed sees to it that a run whose last job has ended gets its
+// statistics: the worker that ended it may have died before it said so.
+func (e *Engine) finishIfClosed(ctx context.Context, id int64) error {
+	run, err := e.State.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = e.resume(ctx, run)
+	return err
 }
 
 func (e *Engine) claimFailed(ctx context.Context, t task, err error) {
 	if domain.CodeOf(err) == domain.CodeStale {
+		// It may be the account that is not what it was.
+		e.accounts.forget(t.job.AccountID)
 		e.layDown(ctx, t.lease)
 		return
 	}

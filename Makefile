@@ -9,7 +9,7 @@ VULN_VERSION := v1.8.0
 # The product is built without cgo; the race detector of the tests needs it.
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test lint bench chaos clean
+.PHONY: help run build test servers lint bench chaos clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -20,8 +20,13 @@ run: build ## watch simulated GitHub accounts being collected; again to go on
 build: ## build bin/sluice
 	$(GO) build -trimpath -o bin/sluice ./cmd/sluice
 
-test: ## set up and run everything, with the race detector
-	CGO_ENABLED=1 $(GO) test -race -timeout 14m ./...
+test: servers ## set up and run everything, with the race detector and real servers
+	@rm -f .testdata/fallbacks; mkdir -p .testdata
+	SLUICE_TEST_FALLBACKS=$(CURDIR)/.testdata/fallbacks CGO_ENABLED=1 $(GO) test -race -timeout 14m ./...
+	@if [ -s .testdata/fallbacks ]; then echo "did not run with the real thing:"; sort -u .testdata/fallbacks; fi
+
+servers: ## install the servers that tests use, where they are missing
+	./scripts/test-servers
 
 lint: $(LINT) ## formatting, vet, the linter with its import rules, known vulnerabilities
 	@test -z "$$(gofmt -l cmd internal bench)" || { gofmt -l cmd internal bench; echo "run gofmt -w on these files"; exit 1; }
@@ -35,8 +40,8 @@ $(LINT):
 bench: build ## the numbers, beside peers and raw limits measured in the same run
 	./scripts/bench
 
-chaos: build ## the long proof: SIGKILL at random instants
-	CGO_ENABLED=1 $(GO) test -race -timeout 60m -count=1 -run Chaos ./cmd/sluice -args -kills=200
+chaos: build servers ## the long proofs: SIGKILL at random instants; several machines and every fault
+	CGO_ENABLED=1 $(GO) test -race -timeout 60m -count=1 -run Chaos ./cmd/sluice -args -kills=200 -faults=150
 
 clean: ## remove what was built and the demo's data
 	rm -rf bin .tools sluice-data

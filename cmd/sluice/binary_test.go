@@ -15,6 +15,7 @@ import (
 	"time"
 
 	sim "sluice/internal/simulator/github"
+	"sluice/internal/testkit"
 )
 
 // binary is the real program, built once for all tests.
@@ -39,7 +40,7 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		return 1
 	}
-	return m.Run()
+	return testkit.Main(m)
 }
 
 // upstream is a simulated GitHub that outlives the programs that call it.

@@ -17,7 +17,7 @@ import (
 // checkLogin refuses what cannot be a login at GitHub.
 func checkLogin(login string) error { return new(github.Source).CheckLogin(login) }
 
-// open assembles the embedded service and its API.
+// open assembles a service and its API.
 func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	src, err := github.New(github.Options{
 		BaseURL: o.GitHubURL, Collaborator: o.Collect.Collaborator, Contributed: o.Collect.Contributed,
@@ -34,14 +34,18 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 		limits.Buckets[name] = bucket
 	}
 	svc, err := wiring.Open(ctx, wiring.Options{
-		DataDir: o.DataDir, Holder: o.Holder, Quota: limits, Sources: []source.Source{src},
-		Engine: engine.Config{Workers: o.Workers, PoolTokens: o.PoolTokens, DiscoverOnly: o.DiscoverOnly, Log: o.Log},
+		DataDir: o.DataDir, Holder: o.Holder, Servers: wiring.Servers(o.Servers), Scheduler: o.Roles.Scheduler,
+		Quota: limits, Sources: []source.Source{src},
+		Engine: engine.Config{
+			Workers: o.Workers, RequestsOnly: !o.Roles.Worker, PoolTokens: o.PoolTokens, DiscoverOnly: o.DiscoverOnly,
+			Lease: o.Lease, Log: o.Log,
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
 	scrape, err := metrics.New(metrics.Sources{
-		Engine: svc.Engine, Runs: svc.State, Dispatch: svc.Dispatch, Quota: svc.Quota, SQL: svc.DB,
+		Engine: svc.Engine, Runs: svc.State, Dispatch: svc.Dispatch, Quota: svc.Quota, SQL: svc.SQL,
 	}, o.Log)
 	if err != nil {
 		return nil, errors.Join(err, svc.Close(ctx))
@@ -50,12 +54,12 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	api := httpapi.New(httpapi.Deps{
 		Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota,
 		Statistics: svc.Statistics, Documents: svc.Documents,
-		Metrics: scrape, Lifecycle: life, Log: o.Log,
-	}, httpapi.Options{APIToken: o.APIToken, Version: version()})
+		Metrics: scrape, Check: svc.Check, Lifecycle: life, Log: o.Log,
+	}, httpapi.Options{APIToken: o.APIToken, Version: version(), ProbesOnly: !o.Roles.API})
 	return &cli.Service{
 		API: api, Documents: svc.Documents,
 		Start: func(ctx context.Context) error {
-			if err := svc.Engine.Start(ctx); err != nil {
+			if err := svc.Start(ctx); err != nil {
 				return err
 			}
 			life.Ready()
@@ -63,6 +67,11 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 		},
 		Stopping: life.Stopping,
 		Close:    svc.Close,
-		Announce: func(url string) error { return svc.DB.SetHolder(o.Holder + " at " + url) },
+		Announce: func(url string) error {
+			if svc.DB == nil {
+				return nil
+			}
+			return svc.DB.SetHolder(o.Holder + " at " + url)
+		},
 	}, nil
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -46,6 +45,8 @@ type Service struct {
 type ServiceOptions struct {
 	DataDir   string
 	Holder    string
+	Servers   Servers
+	Roles     Roles
 	GitHubURL string
 	APIToken  string
 	Workers   int
@@ -61,6 +62,8 @@ type ServiceOptions struct {
 	Points int
 	// PoolTokens lets owners lend calls for public data to each other.
 	PoolTokens bool
+	// Lease is how long a silent worker keeps its job.
+	Lease time.Duration
 	// DiscoverOnly makes no call but those that find out what there is.
 	DiscoverOnly bool
 	Collect      Selection
@@ -155,10 +158,12 @@ type options struct {
 	points     int
 	limit      int
 	window     time.Duration
+	lease      time.Duration
 	poolTokens bool
 	// discoverOnly is set by a dry run.
 	discoverOnly bool
 	selection    Selection
+	servers      Servers
 }
 
 func (a *App) root() *cobra.Command {
@@ -174,6 +179,7 @@ func (a *App) root() *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVar(&o.configFile, "config", "", "YAML file with any of these settings")
 	f.StringVar(&o.dataDir, "data-dir", "sluice-data", "folder of the embedded database")
+	o.servers.register(f)
 	f.StringVar(&o.server, "server", "", "URL of a running service to use instead of the data folder")
 	f.StringVar(&o.apiToken, "api-token", "", "token of the API, as @FILE; or set SLUICE_API_TOKEN")
 	f.StringVar(&o.githubURL, "github-url", "https://api.github.com", "GitHub's API; https://HOST/api/v3 for Enterprise Server")
@@ -184,6 +190,7 @@ func (a *App) root() *cobra.Command {
 	f.IntVar(&o.limit, "assume-limit", 5000, "calls that a quota window allows, until the upstream says")
 	f.DurationVar(&o.window, "assume-window", time.Hour, "how long a quota window lasts, until the upstream says")
 	f.IntVar(&o.points, "points-per-minute", 0, "secondary limit per endpoint and minute; 0 is GitHub's own")
+	f.DurationVar(&o.lease, "lease", 15*time.Second, "how long a worker may be silent before its job is given to another")
 	f.BoolVar(&o.poolTokens, "pool-tokens", false, "let owners lend calls for public data to each other")
 	f.BoolVar(&o.selection.Collaborator, "collaborator", false, "also collect repositories that the account collaborates on")
 	f.BoolVar(&o.selection.Contributed, "contributed", false, "also collect repositories that the account contributed to")
@@ -192,7 +199,7 @@ func (a *App) root() *cobra.Command {
 	f.DurationVar(&o.selection.SweepEvery, "sweep-every", 7*24*time.Hour, "how often to look for deleted issues and pulls; negative is never")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.demo(o), a.up(o), a.collect(o), a.sim(o), a.accounts(o), a.runs(o), a.jobs(o), a.stats(o), a.export(o), a.doctor(o))
+	root.AddCommand(a.demo(o), a.up(o), a.collect(o), a.sim(o), a.accounts(o), a.runs(o), a.jobs(o), a.stats(o), a.export(o), a.doctor(o), a.health(o))
 	known := flagNames(root)
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return a.settle(c, o, known) }
 	return root
@@ -203,7 +210,11 @@ func (a *App) settle(c *cobra.Command, o *options, known []string) error {
 	if o.configFile == "" {
 		o.configFile, _ = a.Env(config.EnvName("config"))
 	}
+	onCommandLine := typed(c)
 	if err := config.Apply(c.Flags(), o.configFile, a.Env, known); err != nil {
+		return err
+	}
+	if err := o.servers.settle(onCommandLine); err != nil {
 		return err
 	}
 	if o.output != "text" && o.output != "json" {
@@ -218,32 +229,26 @@ func (a *App) settle(c *cobra.Command, o *options, known []string) error {
 	if o.window <= 0 {
 		return usage("--assume-window is %v; it must be positive", o.window)
 	}
+	if o.lease < time.Second {
+		return usage("--lease is %v; it must be at least 1s", o.lease)
+	}
 	if o.floor < 0 {
 		return usage("--floor is %d; it cannot be negative", o.floor)
 	}
 	return a.readAPIToken(c, o)
 }
 
-// readAPIToken takes the token from a file; one on the command line would be
-// seen by everybody on the machine.
+// readAPIToken takes the token from a file or the environment; one on the
+// command line would be seen by everybody on the machine.
 func (a *App) readAPIToken(c *cobra.Command, o *options) error {
-	value, given := a.Env(config.EnvName("api-token"))
-	if given && o.apiToken == value {
-		return nil
-	}
 	if !c.Flags().Changed("api-token") {
 		return nil
 	}
-	path, ok := strings.CutPrefix(o.apiToken, "@")
-	if !ok {
+	value, given := a.Env(config.EnvName("api-token"))
+	if !strings.HasPrefix(o.apiToken, "@") && (!given || o.apiToken != value) {
 		return usage("--api-token takes @FILE, so that the token is in no process list; or set SLUICE_API_TOKEN")
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return usage("--api-token: %v", err)
-	}
-	o.apiToken = strings.TrimSpace(string(text))
-	return nil
+	return readIfFile("api-token", &o.apiToken)
 }
 
 func (o *options) json() bool { return o.output == "json" }
@@ -259,8 +264,8 @@ func (a *App) logger(o *options) (*slog.Logger, error) {
 func (a *App) service(o *options, holder string) (ServiceOptions, error) {
 	log, err := a.logger(o)
 	return ServiceOptions{
-		DataDir: o.dataDir, Holder: holder, GitHubURL: o.githubURL, APIToken: o.apiToken,
-		Workers: o.workers, Floor: o.floor, Limit: o.limit, Window: o.window, Points: o.points, PoolTokens: o.poolTokens,
+		DataDir: o.dataDir, Holder: holder, Servers: o.servers, Roles: everything, GitHubURL: o.githubURL, APIToken: o.apiToken,
+		Workers: o.workers, Floor: o.floor, Limit: o.limit, Window: o.window, Points: o.points, PoolTokens: o.poolTokens, Lease: o.lease,
 		DiscoverOnly: o.discoverOnly, Collect: o.selection, Log: log,
 	}, err
 }

@@ -48,6 +48,8 @@ func (a *App) demo(o *options) *cobra.Command {
 			if !c.Flags().Changed("assume-window") {
 				o.window = flags.window
 			}
+			// It shows what one machine does with nothing but the program.
+			o.servers = Servers{}
 			o.quietly(c)
 			d := &demonstration{App: a, options: o, flags: flags, addr: addr, exit: exit}
 			return d.run(c.Context())

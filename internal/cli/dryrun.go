@@ -23,7 +23,7 @@ func (a *App) dryRun(ctx context.Context, o *options, requests []engine.Signup) 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	dry := *o
-	dry.dataDir, dry.discoverOnly = dir, true
+	dry.dataDir, dry.discoverOnly, dry.servers = dir, true, Servers{}
 	s, err := a.connect(ctx, &dry, "sluice collect --dry-run", true)
 	if err != nil {
 		return err

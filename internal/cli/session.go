@@ -37,12 +37,14 @@ func (a *App) connect(ctx context.Context, o *options, holder string, start bool
 	if o.server != "" {
 		return a.remote(o.server, o.apiToken)
 	}
-	if m := holderURL.FindStringSubmatch(a.Holder(o.dataDir)); m != nil {
-		return a.remote(m[1], o.apiToken)
-	}
-	if _, err := os.Stat(o.dataDir); !start && errors.Is(err, fs.ErrNotExist) {
-		return nil, domain.Errorf(domain.CodeNotFound,
-			"there is no data folder %s: collect something first, or name the folder with --data-dir or a service with --server", o.dataDir)
+	if !o.servers.shared() {
+		if m := holderURL.FindStringSubmatch(a.Holder(o.dataDir)); m != nil {
+			return a.remote(m[1], o.apiToken)
+		}
+		if _, err := os.Stat(o.dataDir); !start && errors.Is(err, fs.ErrNotExist) {
+			return nil, domain.Errorf(domain.CodeNotFound,
+				"there is no data folder %s: collect something first, or name the folder with --data-dir or a service with --server", o.dataDir)
+		}
 	}
 	so, err := a.service(o, holder)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 func (a *App) up(o *options) *cobra.Command {
 	var addr string
+	var roles []string
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Run the service: the engine and its HTTP API",
@@ -23,13 +24,29 @@ func (a *App) up(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if so.Roles, err = parseRoles(roles, o.servers); err != nil {
+				return err
+			}
 			return a.serve(c.Context(), so, addr, func(_ context.Context, _ *Service, url string) {
-				fmt.Fprintf(a.screen, "sluice serves %s/api/v1 (data in %s); Ctrl-C stops\n", url, o.dataDir)
+				fmt.Fprintf(a.screen, "sluice %s; Ctrl-C stops\n", serving(so, url))
 			})
 		},
 	}
 	c.Flags().StringVar(&addr, "addr", "127.0.0.1:8090", "address to serve on; anything but loopback needs --api-token")
+	c.Flags().StringSliceVar(&roles, "roles", allRoles, "what this process does, if several share the work")
 	return c
+}
+
+// serving says what a process does and where its data is.
+func serving(so ServiceOptions, url string) string {
+	what := "serves " + url + "/api/v1"
+	if !so.Roles.API {
+		what = "works; " + url + "/readyz and /metrics tell how"
+	}
+	if so.Servers.shared() {
+		return what + " (state and dispatch are shared with other processes)"
+	}
+	return what + " (data in " + so.DataDir + ")"
 }
 
 // serve runs a service until ctx ends. It calls ready once the service works

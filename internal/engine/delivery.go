@@ -9,7 +9,7 @@ import (
 )
 
 // push dispatches jobs. When dispatch does not take them, a parent must stay
-// unacknowledged, and everybody else owes them (see soon).
+// unacknowledged, and everybody else owes them (see deliverSoon).
 func (e *Engine) push(ctx context.Context, refs []domain.JobRef) error {
 	if len(refs) == 0 {
 		return nil
@@ -97,5 +97,5 @@ func (e *Engine) acknowledge(ctx context.Context, l dispatch.Lease) {
 // after the lease is gone.
 func (e *Engine) layDown(ctx context.Context, l dispatch.Lease) {
 	e.acknowledge(ctx, l)
-	e.soon(ctx, "dispatch", func(ctx context.Context) error { return e.deliverIfWaiting(ctx, l.Job) })
+	e.deliverSoon(ctx, func(ctx context.Context) error { return e.deliverIfWaiting(ctx, l.Job) })
 }

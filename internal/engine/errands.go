@@ -42,11 +42,11 @@ func (q *errands) add(what string, do func(context.Context) error) {
 	}
 }
 
-// soon does something now, or again and again as an errand if that fails.
-func (e *Engine) soon(ctx context.Context, what string, do func(context.Context) error) {
+// deliverSoon tells dispatch something, now or as an errand if that fails.
+func (e *Engine) deliverSoon(ctx context.Context, do func(context.Context) error) {
 	if err := do(ctx); err != nil && ctx.Err() == nil {
-		e.cfg.Log.Error(what, "error", err)
-		e.errands.add(what, do)
+		e.cfg.Log.Error("dispatch", "error", err)
+		e.errands.add("dispatch", do)
 	}
 }
 

@@ -60,7 +60,7 @@ func (e *Engine) finishRun(ctx context.Context, id int64) (again time.Time, err 
 // gone: a retried job may have closed it meanwhile, and dispatch ignored that
 // push, as the chore was leased.
 func (e *Engine) finishIfClosedAgain(ctx context.Context, id int64) {
-	e.soon(ctx, "dispatch", func(ctx context.Context) error { return e.finishIfClosed(ctx, id) })
+	e.deliverSoon(ctx, func(ctx context.Context) error { return e.finishIfClosed(ctx, id) })
 }
 
 // endRun moves a run to its last state.

@@ -209,7 +209,7 @@ func (e *Engine) ResumeAccount(ctx context.Context, id int64) error {
 	e.accounts.forget(id)
 	// All that wait, not only those that waited no more until now: an earlier
 	// call may have been made whose answer was lost.
-	e.soon(ctx, "dispatch", func(ctx context.Context) error {
+	e.deliverSoon(ctx, func(ctx context.Context) error {
 		if err := e.deliverWaiting(ctx, id); err != nil {
 			return err
 		}
@@ -277,7 +277,7 @@ func (e *Engine) RetryJob(ctx context.Context, id int64) (domain.Job, error) {
 		return domain.Job{}, err
 	}
 	e.runs.forget(ref.RunID)
-	e.soon(ctx, "dispatch", deliver)
+	e.deliverSoon(ctx, deliver)
 	e.watchers.notify()
 	return e.State.Job(ctx, id)
 }

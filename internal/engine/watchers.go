@@ -3,16 +3,19 @@ package engine
 import (
 	"context"
 	"sync"
+	"time"
+
+	"sluice/internal/dispatch"
 )
 
 // Signals carries to other processes that something changed.
 type Signals interface {
 	// Announce tells them. It does not wait, and merges what comes in quick
 	// succession.
-	Announce()
-	// Changes returns a channel that gets a token after another process
-	// announced something, and the function that ends it.
-	Changes() (changed <-chan struct{}, end func())
+	Announce(ctx context.Context)
+	// Changes returns a channel that gets a token after a process announced
+	// something, and the function that ends it.
+	Changes(ctx context.Context) (changed <-chan struct{}, end func())
 }
 
 // watchers are told that something changed, never what: they read the truth.
@@ -56,13 +59,18 @@ func (w *watchers) leave(ch chan struct{}) {
 	}
 }
 
-// listen passes on what other processes announce.
+// listen passes on what other processes announce. An announcement can be
+// missed; so those who watch look at the truth now and then.
 func (w *watchers) listen(ctx context.Context) {
-	changed, end := w.signals.Changes()
+	changed, end := w.signals.Changes(ctx)
 	defer end()
+	missed := time.NewTicker(dispatch.MaxWait)
+	defer missed.Stop()
 	for {
 		select {
 		case <-changed:
+			w.tell()
+		case <-missed.C:
 			w.tell()
 		case <-ctx.Done():
 			return
@@ -74,7 +82,7 @@ func (w *watchers) listen(ctx context.Context) {
 func (w *watchers) notify() {
 	w.tell()
 	if w.signals != nil {
-		w.signals.Announce()
+		w.signals.Announce(context.Background())
 	}
 }
 

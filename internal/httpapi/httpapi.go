@@ -72,6 +72,8 @@ type Deps struct {
 	Documents    document.Reader
 	// Metrics serves /metrics; nil leaves the path out.
 	Metrics http.Handler
+	// Check proves that what the service needs works; nil means Reader's.
+	Check func(ctx context.Context) error
 	// Lifecycle says whether the service is ready; nil means always.
 	Lifecycle *Lifecycle
 	// Log gets one line for each request; nil means none.
@@ -86,6 +88,8 @@ type Options struct {
 	APIToken string
 	// Version is shown in the OpenAPI document.
 	Version string
+	// ProbesOnly serves nothing but the probes and the metrics.
+	ProbesOnly bool
 }
 
 // requestTimeout bounds every request but the event streams.
@@ -101,18 +105,23 @@ func New(d Deps, o Options) http.Handler {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
+	if d.Check == nil {
+		d.Check = d.Reader.Check
+	}
 	if d.Lifecycle == nil {
 		d.Lifecycle = NewLifecycle()
 		d.Lifecycle.Ready()
 	}
 	s := &server{Deps: d, mux: http.NewServeMux()}
 	api := humago.New(s.mux, config(o))
-	s.registerAccounts(api)
-	s.registerRuns(api)
-	s.registerJobs(api)
-	s.registerEvents(api)
-	s.registerStats(api)
-	s.registerExport(api)
+	if !o.ProbesOnly {
+		s.registerAccounts(api)
+		s.registerRuns(api)
+		s.registerJobs(api)
+		s.registerEvents(api)
+		s.registerStats(api)
+		s.registerExport(api)
+	}
 	s.registerProbes(api)
 	describeProblems(api.OpenAPI())
 	s.mux.HandleFunc("GET /api/openapi.json", s.serveOpenAPI(api.OpenAPI()))

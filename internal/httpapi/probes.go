@@ -35,8 +35,8 @@ func (s *server) readyz(ctx context.Context, _ *struct{}) (*body[probeAnswer], e
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	if err := s.Reader.Check(ctx); err != nil {
-		return nil, domain.Errorf(domain.CodeUnavailable, "the store does not work: %w", err)
+	if err := s.Check(ctx); err != nil {
+		return nil, domain.Errorf(domain.CodeUnavailable, "something that the service needs does not work: %w", err)
 	}
 	return &body[probeAnswer]{probeAnswer{"ok"}}, nil
 }

@@ -56,6 +56,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	option.Dialer.KeepAliveConfig = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 	option.Dialer.Timeout = 5 * time.Second
 	option.ConnWriteTimeout = 10 * time.Second
+	option.RetryDelay = retryDelay
 	client, err := rueidis.NewClient(option)
 	if err != nil {
 		return nil, domain.Errorf(domain.CodeUnavailable, "Redis at %s does not answer: %w", Redact(o.URL), err)
@@ -66,6 +67,17 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	return db, nil
+}
+
+// retryDelay lets reads survive a connection that was cut, and no more: by
+// default they would be tried until Redis is back, and who asks is to be told
+// that it is away.
+func retryDelay(attempts int, _ rueidis.Completed, _ error) time.Duration {
+	const most = 3
+	if attempts > most {
+		return -1
+	}
+	return 10 * time.Millisecond << attempts
 }
 
 // Ping asks whether Redis answers.

@@ -73,6 +73,17 @@ func OpenFolder(dir string) (*Box, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		text, err = createKey(path)
 	}
+	return open(path, text, err)
+}
+
+// OpenFile makes a box from a key file that must exist: one that several
+// machines share.
+func OpenFile(path string) (*Box, error) {
+	text, err := os.ReadFile(path)
+	return open(path, text, err)
+}
+
+func open(path string, text []byte, err error) (*Box, error) {
 	if err != nil {
 		return nil, domain.Errorf(domain.CodeUnavailable, "key file %s: %w", path, err)
 	}

@@ -1,0 +1,210 @@
+package main_test
+
+import (
+	"context"
+	"database/sql"
+	"flag"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/redis/rueidis"
+
+	"sluice/internal/domain"
+	"sluice/internal/engine"
+	sim "sluice/internal/simulator/github"
+	"sluice/internal/state"
+	"sluice/internal/verify"
+	"sluice/internal/wiring"
+)
+
+var withMongo = flag.Bool("mongo", true, "")
+var faultCount = flag.Int("faults", 15, "how many faults the chaos test of several machines injects")
+
+// TestChaosManyMachines collects with three workers and two schedulers while
+// everything that can go wrong does. In the end every account is complete, the
+// upstream saw no call too many, and every run was completed once.
+func TestChaosManyMachines(t *testing.T) {
+	random := seeded(t)
+	m := newMachines(t, sim.Options{
+		Seed: random.Uint64(), Accounts: max(50, *faultCount),
+		Latency: sim.Latency{Fixed: 40 * time.Millisecond, Jitter: 40 * time.Millisecond},
+		Limits:  sim.Limits{Window: 5 * time.Second, CoreLimit: 12, GraphQLLimit: 12},
+	}, *withMongo, 3, 2)
+	runs := m.signup()
+	pace := time.NewTicker(2 * time.Second)
+	defer pace.Stop()
+	for range *faultCount {
+		<-pace.C
+		f := faults[random.IntN(len(faults))]
+		t.Log(f.name)
+		f.do(m, random)
+	}
+	svc := m.look()
+	under, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	for _, id := range runs {
+		run, err := svc.WaitRun(under, id)
+		if err != nil {
+			t.Fatalf("run %d is %+v: %v\n%s", id, run, err, m.lastWords())
+		}
+		if run.Status != domain.RunCompleted || run.Failed+run.Canceled+run.Pending != 0 {
+			t.Errorf("run %d is %s with %+v: %s", id, run.Status, run.RunCounts, run.Reason)
+		}
+	}
+	m.checkComplete(svc)
+	m.checkOnce(runs)
+	if audit := m.upstream.Audit(); audit.Violations != 0 {
+		t.Errorf("the upstream counted violations: %+v", audit)
+	} else {
+		t.Logf("%d calls, %d of them repeated", audit.Calls, audit.Repeated+audit.RepeatedQueries)
+	}
+}
+
+// look opens the shared stores from the test itself, to see what is in them.
+func (m *machines) look() *wiring.Service {
+	m.t.Helper()
+	key := ""
+	for _, setting := range m.env {
+		if path, ok := strings.CutPrefix(setting, "SLUICE_KEY_FILE="); ok {
+			key = path
+		}
+	}
+	servers := wiring.Servers{State: m.sql.URL(), Redis: m.redis.URL(), KeyFile: key}
+	if m.mongodb != nil {
+		servers.Mongo = m.mongodb.URL()
+	}
+	svc, err := wiring.Open(m.t.Context(), wiring.Options{
+		Servers: servers,
+		Sources: noSources(m.t), Quota: wiring.NoQuota(), Engine: engine.Config{RequestsOnly: true},
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() { _ = svc.Close(context.WithoutCancel(m.t.Context())) })
+	return svc
+}
+
+// checkComplete compares every account with the truth, and checks that it was
+// collected by one run.
+func (m *machines) checkComplete(svc *wiring.Service) {
+	t := m.t
+	t.Helper()
+	for _, login := range m.upstream.Logins() {
+		account, err := svc.State.AccountByLogin(t.Context(), "github", login)
+		if err != nil {
+			t.Fatal(err)
+		}
+		truth, err := m.upstream.Truth(login, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		differences, err := verify.Account(t.Context(), svc.Documents, account.ID, truth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range differences {
+			t.Errorf("%s: %s", login, d)
+		}
+		runs, err := svc.State.Runs(t.Context(), state.RunQuery{AccountID: account.ID})
+		if err != nil || len(runs) != 1 {
+			t.Fatalf("%s has %d runs, %v", login, len(runs), err)
+		}
+		checkRun(t, svc, runs[0], truth)
+		if _, ok, err := svc.State.AccountStatistics(t.Context(), account.ID); err != nil || !ok {
+			t.Errorf("%s has no statistics: %v", login, err)
+		}
+	}
+}
+
+var endedLine = regexp.MustCompile(`msg="run ended" run=(\d+)`)
+
+// checkOnce reads in the logs that no run was completed twice.
+func (m *machines) checkOnce(runs []int64) {
+	m.t.Helper()
+	ended := map[int64]int{}
+	for _, one := range m.members {
+		for _, life := range one.lives {
+			checkNoSecret(m.t, "log", life.err.text())
+			for _, found := range endedLine.FindAllStringSubmatch(life.err.text(), -1) {
+				id, _ := strconv.ParseInt(found[1], 10, 64)
+				ended[id]++
+			}
+		}
+	}
+	said := 0
+	for _, id := range runs {
+		if ended[id] > 1 {
+			m.t.Errorf("run %d was completed %d times", id, ended[id])
+		}
+		said += ended[id]
+	}
+	if said == 0 {
+		m.t.Error("no process ever said that it completed a run")
+	}
+}
+
+// lastWords is the end of what each process said.
+func (m *machines) lastWords() string {
+	var all strings.Builder
+	for _, one := range m.members {
+		text := one.now().err.text()
+		all.WriteString("--- " + one.role + "\n" + text[max(0, len(text)-3000):] + "\n")
+	}
+	return all.String()
+}
+
+func redisDo(t *testing.T, url string, command ...string) {
+	t.Helper()
+	option, err := rueidis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	option.DisableCache, option.ForceSingleClient = true, true
+	c, err := rueidis.NewClient(option)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Do(t.Context(), c.B().Arbitrary(command...).Build()).Error(); err != nil {
+		t.Fatalf("%v: %v", command, err)
+	}
+}
+
+// cutSQL ends every connection to the database but its own.
+func cutSQL(t *testing.T, url string) {
+	t.Helper()
+	address := strings.TrimPrefix(url, "mysql://root@")
+	host, _, _ := strings.Cut(address, "/")
+	cfg := mysql.NewConfig()
+	cfg.User, cfg.Net, cfg.Addr = "root", "tcp", host
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(connector)
+	defer func() { _ = db.Close() }()
+	rows, err := db.QueryContext(t.Context(), "SELECT id FROM information_schema.processlist WHERE user = 'root' AND id <> connection_id()")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	_ = rows.Close()
+	for _, id := range ids {
+		// One may have ended by itself.
+		_, _ = db.ExecContext(t.Context(), "KILL CONNECTION "+id)
+	}
+}

@@ -1,0 +1,117 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/internal/redisdb"
+)
+
+// scheduler is one contender for the lead.
+type scheduler struct {
+	*Dispatcher
+	token   string
+	leading atomic.Bool
+	// wake has a value when there is a reason to look at once.
+	wake chan struct{}
+}
+
+// standing is what a scheduler learns from asking for the lead.
+type standing struct {
+	leads bool
+	// term grows whenever the lead changes hands.
+	term int64
+	// next is when to ask again.
+	next time.Duration
+}
+
+// Schedule lets instants have their effect when they come: entries that are
+// due, lanes whose parking ends, leases that run out. Any number may run
+// anywhere; one of them leads, and if it falls silent another takes over. It
+// returns when ctx ends.
+//
+// The queue does not depend on it: every call does what is due, and those who
+// wait look for themselves a little after an instant. It depends on nobody
+// else's calls to be on time.
+func (d *Dispatcher) Schedule(ctx context.Context) error {
+	s := &scheduler{Dispatcher: d, token: rand.Text(), wake: make(chan struct{}, 1)}
+	running, cancel := context.WithCancel(ctx)
+	defer context.AfterFunc(d.life, cancel)()
+	var listening sync.WaitGroup
+	listening.Go(func() { d.listen(running, d.db.Key("wake"), s.told, func() { notify(s.wake) }) })
+	for running.Err() == nil {
+		s.pause(running, s.turn(running))
+	}
+	cancel()
+	listening.Wait()
+	return s.resign(context.WithoutCancel(ctx))
+}
+
+// free is what a leader that resigns says; everything else is an instant.
+const free = "free"
+
+// told hears of an earlier instant, or that there is no leader.
+func (s *scheduler) told(message string) {
+	if message == free || s.leading.Load() {
+		notify(s.wake)
+	}
+}
+
+// turn asks for the lead, does the leader's work, and returns how long nothing
+// is to be done.
+func (s *scheduler) turn(ctx context.Context) time.Duration {
+	now, err := s.lead(ctx)
+	if err != nil {
+		s.leading.Store(false)
+		if ctx.Err() == nil {
+			s.log.Warn("schedule", "error", err)
+		}
+		return min(time.Second, s.maxWait)
+	}
+	if now.leads != s.leading.Swap(now.leads) {
+		s.log.Info("scheduler", "leads", now.leads, "term", now.term)
+	}
+	return min(now.next, s.maxWait)
+}
+
+func (s *scheduler) lead(ctx context.Context) (standing, error) {
+	// The lead outlasts the longest pause, so that a leader keeps it.
+	lasts := s.maxWait + s.maxWait/2
+	m, err := s.run(ctx, scripts.lead, s.token, milliseconds(lasts), milliseconds(s.consumerIdle))
+	if err != nil {
+		return standing{}, err
+	}
+	values, err := m.AsIntSlice()
+	if err != nil || len(values) < 3 {
+		return standing{}, redisdb.Failure(err)
+	}
+	next := min(values[2], s.maxWait.Milliseconds())
+	return standing{leads: values[0] == 1, term: values[1], next: time.Duration(next) * time.Millisecond}, nil
+}
+
+func milliseconds(t time.Duration) string { return strconv.FormatInt(t.Milliseconds(), 10) }
+
+func (s *scheduler) pause(ctx context.Context, t time.Duration) {
+	timer := time.NewTimer(t)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.wake:
+	case <-ctx.Done():
+	}
+}
+
+// resign gives up the lead if it is this scheduler's.
+func (s *scheduler) resign(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, 2*graceTime)
+	defer cancel()
+	if _, err := s.run(limited, scripts.resign, s.token); err != nil {
+		// The lead runs out by itself.
+		s.log.Debug("resign", "error", err)
+	}
+	return nil
+}

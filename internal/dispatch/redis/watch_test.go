@@ -1,0 +1,164 @@
+package redis_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"sluice/internal/dispatch"
+	"sluice/internal/dispatch/redis"
+	"sluice/internal/redisdb"
+)
+
+// watcher looks into Redis, and does what a person with redis-cli can do.
+type watcher struct {
+	*testing.T
+	db *redisdb.DB
+}
+
+func watch(t *testing.T, url, prefix string) *watcher {
+	t.Helper()
+	db, err := redisdb.Open(t.Context(), redisdb.Options{URL: url, Prefix: prefix})
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	t.Cleanup(db.Close)
+	return &watcher{t, db}
+}
+
+func (w *watcher) key(name string) string { return w.db.Key(name) }
+
+// do sends a command; its second word is a key where it has one.
+func (w *watcher) do(words ...string) rueidis.RedisResult {
+	return w.db.Client.Do(context.WithoutCancel(w.Context()), w.db.Client.B().Arbitrary(words...).Build())
+}
+
+// must is do that may not fail.
+func (w *watcher) must(words ...string) {
+	w.Helper()
+	if err := w.do(words...).Error(); err != nil {
+		w.Fatalf("%v: %v", words, err)
+	}
+}
+
+func (w *watcher) number(words ...string) int64 {
+	w.Helper()
+	n, err := w.do(words...).AsInt64()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		w.Fatalf("%v: %v", words, err)
+	}
+	return n
+}
+
+func (w *watcher) text(words ...string) string {
+	w.Helper()
+	s, err := w.do(words...).ToString()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		w.Fatalf("%v: %v", words, err)
+	}
+	return s
+}
+
+// until asks until a condition holds; every question is a trip to Redis, and
+// the test's time limit ends it.
+func (w *watcher) until(what string, condition func() bool) {
+	w.Helper()
+	for !condition() {
+		if w.Context().Err() != nil {
+			w.Fatalf("%s did not happen", what)
+		}
+	}
+}
+
+// untilBlocked waits until so many clients of the server wait in a read.
+func (w *watcher) untilBlocked(n int) {
+	w.Helper()
+	w.until("blocking", func() bool {
+		return strings.Count(w.text("CLIENT", "LIST"), "cmd=xreadgroup") >= n && w.info("clients", "blocked_clients") >= n
+	})
+}
+
+// info returns a number of INFO.
+func (w *watcher) info(section, field string) (n int) {
+	w.Helper()
+	for line := range strings.Lines(w.text("INFO", section)) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), field+":"); ok {
+			for _, digit := range value {
+				n = n*10 + int(digit-'0')
+			}
+		}
+	}
+	return n
+}
+
+// calls returns how often a command was called, by scripts too.
+func (w *watcher) calls(command string) (n int) {
+	w.Helper()
+	for line := range strings.Lines(w.text("INFO", "commandstats")) {
+		if rest, ok := strings.CutPrefix(line, "cmdstat_"+command+":calls="); ok {
+			for _, digit := range rest[:strings.IndexByte(rest, ',')] {
+				n = n*10 + int(digit-'0')
+			}
+		}
+	}
+	return n
+}
+
+// consumers returns the names of a stream's consumers.
+func (w *watcher) consumers(priority string) (names []string) {
+	w.Helper()
+	all, err := w.do("XINFO", "CONSUMERS", w.key("jobs:"+priority), "workers").ToArray()
+	if err != nil {
+		w.Fatalf("consumers: %v", err)
+	}
+	for _, c := range all {
+		facts, err := c.AsMap()
+		if err != nil {
+			w.Fatalf("consumers: %v", err)
+		}
+		name := facts["name"]
+		text, err := name.ToString()
+		if err != nil {
+			w.Fatalf("consumers: %v", err)
+		}
+		names = append(names, text)
+	}
+	return names
+}
+
+// result is what a call of Lease brought.
+type result struct {
+	leases []dispatch.Lease
+	err    error
+}
+
+func waitIn(ctx context.Context, d *redis.Dispatcher, n int) <-chan result {
+	done := make(chan result, 1)
+	go func() {
+		leases, err := d.Lease(ctx, n)
+		done <- result{leases, err}
+	}()
+	return done
+}
+
+func push(t *testing.T, d *redis.Dispatcher, entries ...dispatch.Entry) {
+	t.Helper()
+	if err := d.Push(t.Context(), entries...); err != nil {
+		t.Fatalf("push: %v", err)
+	}
+}
+
+// lease leases these jobs, one by one.
+func lease(t *testing.T, d *redis.Dispatcher, jobs ...int64) (all []dispatch.Lease) {
+	t.Helper()
+	for _, job := range jobs {
+		leases, err := d.Lease(t.Context(), 1)
+		if err != nil || len(leases) != 1 || leases[0].Job != job {
+			t.Fatalf("leased %+v, %v, want job %d", leases, err, job)
+		}
+		all = append(all, leases...)
+	}
+	return all
+}

@@ -1,0 +1,166 @@
+package mongo
+
+import (
+	"crypto/sha256"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"sluice/internal/document"
+	"sluice/internal/domain"
+)
+
+// The names of fields that queries use.
+const (
+	fieldID         = "_id"
+	fieldAccount    = "account"
+	fieldKind       = "kind"
+	fieldName       = "name"
+	fieldVersion    = "version"
+	fieldRepository = "repository"
+	fieldNumber     = "number"
+	fieldCreatedAt  = "created_at"
+	fieldDeleted    = "deleted"
+	fieldSum        = "sum"
+	fieldPayload    = "payload"
+)
+
+// maxRecord is what the server takes, less what an update is wrapped in.
+const maxRecord = 16<<20 - 64<<10
+
+// record is a document as it is stored. Instants are microseconds since 1970,
+// 0 for none: BSON's own dates are cut to milliseconds.
+type record struct {
+	ID         string `bson:"_id"`
+	Account    int64  `bson:"account"`
+	Kind       string `bson:"kind"`
+	Name       string `bson:"name"`
+	Version    int64  `bson:"version"`
+	Repository int64  `bson:"repository"`
+	Number     int64  `bson:"number"`
+	CreatedAt  int64  `bson:"created_at"`
+	UpdatedAt  int64  `bson:"updated_at,omitempty"`
+	ClosedAt   int64  `bson:"closed_at,omitempty"`
+	MergedAt   int64  `bson:"merged_at,omitempty"`
+	State      string `bson:"state,omitempty"`
+	Title      string `bson:"title,omitempty"`
+	Author     string `bson:"author,omitempty"`
+	Language   string `bson:"language,omitempty"`
+	ClosedBy   string `bson:"closed_by,omitempty"`
+	Stars      int64  `bson:"stars,omitempty"`
+	Additions  int64  `bson:"additions,omitempty"`
+	Deletions  int64  `bson:"deletions,omitempty"`
+	Fork       bool   `bson:"fork,omitempty"`
+	Private    bool   `bson:"private,omitempty"`
+	External   bool   `bson:"external,omitempty"`
+	Deleted    bool   `bson:"deleted,omitempty"`
+	Truncated  bool   `bson:"truncated,omitempty"`
+	Measured   bool   `bson:"measured,omitempty"`
+	// Payload is the JSON, compressed with zstd; missing if it is empty.
+	Payload []byte `bson:"payload,omitempty"`
+	// Sum is of everything above. It tells that a copy is there already, and is
+	// taken away by whatever changes a part of the record.
+	Sum []byte `bson:"sum,omitempty"`
+}
+
+// identity is the record's id: the parts of the key, and the length of the one
+// that could be mistaken for what follows it.
+func identity(k document.Key) string {
+	return strconv.FormatInt(k.Account, 10) + ":" + strconv.Itoa(len(k.Kind)) + ":" + string(k.Kind) + ":" + k.Name
+}
+
+func checkKey(k document.Key) error {
+	if k.Account == 0 || k.Kind == "" || k.Name == "" {
+		return domain.Errorf(domain.CodeInvalid, "a document needs an account, a kind and a name; got %+v", k)
+	}
+	if !utf8.ValidString(string(k.Kind)) || !utf8.ValidString(k.Name) {
+		return domain.Errorf(domain.CodeInvalid, "a document's kind and name must be UTF-8; got %+q and %+q", string(k.Kind), k.Name)
+	}
+	return nil
+}
+
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func instant(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
+}
+
+// item is a record on its way to the server.
+type item struct {
+	id      string
+	version int64
+	sum     []byte
+	encoded bson.Raw
+}
+
+// encode makes the record of a document.
+func (s *Store) encode(d *document.Document) (item, error) {
+	if err := checkKey(d.Key); err != nil {
+		return item{}, err
+	}
+	r := record{
+		ID: identity(d.Key), Account: d.Account, Kind: string(d.Kind), Name: d.Name, Version: micros(d.Version),
+		Repository: d.Repository, Number: d.Number,
+		CreatedAt: micros(d.CreatedAt), UpdatedAt: micros(d.UpdatedAt), ClosedAt: micros(d.ClosedAt), MergedAt: micros(d.MergedAt),
+		State: text(d.State), Title: text(d.Title), Author: text(d.Author), Language: text(d.Language), ClosedBy: text(d.ClosedBy),
+		Stars: d.Stars, Additions: d.Additions, Deletions: d.Deletions,
+		Fork: d.Fork, Private: d.Private, External: d.External, Deleted: d.Deleted, Truncated: d.Truncated, Measured: d.Measured,
+	}
+	if len(d.Raw) > 0 {
+		r.Payload = s.enc.EncodeAll(d.Raw, make([]byte, 0, len(d.Raw)/4+64))
+	}
+	plain, err := bson.Marshal(&r)
+	if err != nil {
+		return item{}, domain.Errorf(domain.CodeInternal, "encode %s: %w", r.ID, err)
+	}
+	sum := sha256.Sum256(plain)
+	r.Sum = sum[:16]
+	encoded, err := bson.Marshal(&r)
+	if err != nil {
+		return item{}, domain.Errorf(domain.CodeInternal, "encode %s: %w", r.ID, err)
+	}
+	if len(encoded) > maxRecord {
+		return item{}, domain.Errorf(domain.CodeInvalid,
+			"the %s %q of account %d is too large for MongoDB: its payload of %d bytes makes %d when compressed, and a document has at most %d",
+			d.Kind, d.Name, d.Account, len(d.Raw), len(encoded), maxRecord)
+	}
+	return item{id: r.ID, version: r.Version, sum: r.Sum, encoded: encoded}, nil
+}
+
+// text makes a string fit for BSON, which is UTF-8 alone.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// decode is the inverse of encode. A record that was read without its payload
+// is a document without one.
+func (s *Store) decode(r *record) (document.Document, error) {
+	d := document.Document{
+		Key:     document.Key{Account: r.Account, Kind: document.Kind(r.Kind), Name: r.Name},
+		Version: instant(r.Version),
+		Fields: document.Fields{
+			Repository: r.Repository, Number: r.Number, State: r.State, Title: r.Title, Author: r.Author, Language: r.Language,
+			Stars: r.Stars, Additions: r.Additions, Deletions: r.Deletions,
+			CreatedAt: instant(r.CreatedAt), UpdatedAt: instant(r.UpdatedAt), ClosedAt: instant(r.ClosedAt), MergedAt: instant(r.MergedAt),
+			ClosedBy: r.ClosedBy, Fork: r.Fork, Private: r.Private, External: r.External,
+			Deleted: r.Deleted, Truncated: r.Truncated, Measured: r.Measured,
+		},
+	}
+	if len(r.Payload) == 0 {
+		return d, nil
+	}
+	var err error
+	if d.Raw, err = s.dec.DecodeAll(r.Payload, nil); err != nil {
+		return document.Document{}, domain.Errorf(domain.CodeCorrupt, "the stored payload of %s cannot be decompressed: %w", r.ID, err)
+	}
+	return d, nil
+}

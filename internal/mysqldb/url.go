@@ -1,0 +1,82 @@
+package mysqldb
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"sluice/internal/domain"
+)
+
+// tlsModes are the values of ?tls= in a URL.
+var tlsModes = []string{"true", "false", "skip-verify", "preferred"}
+
+// parseURL turns mysql://user:password@host:port/database?tls=… into the
+// driver's words. What is wrong is told without the URL, as it may hold the
+// password.
+func parseURL(text string) (*mysql.Config, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "mysql" || u.Hostname() == "" {
+		return nil, domain.Errorf(domain.CodeInvalid,
+			"the MySQL URL %s cannot be understood; it is like mysql://user:password@host:3306/database, with %%-escapes for special characters", Redact(text))
+	}
+	config := mysql.NewConfig()
+	config.User = u.User.Username()
+	config.Passwd, _ = u.User.Password()
+	port := u.Port()
+	if port == "" {
+		port = "3306"
+	}
+	config.Net, config.Addr = "tcp", net.JoinHostPort(u.Hostname(), port)
+	config.DBName = strings.TrimPrefix(u.Path, "/")
+	if config.DBName == "" || strings.Contains(config.DBName, "/") {
+		return nil, domain.Errorf(domain.CodeInvalid, "the MySQL URL %s names no database; it is like mysql://user:password@host:3306/database", Redact(text))
+	}
+	for name, values := range u.Query() {
+		if name != "tls" || len(values) != 1 || !slices.Contains(tlsModes, values[0]) {
+			return nil, domain.Errorf(domain.CodeInvalid, "the MySQL URL %s has an unknown parameter %s; there is tls=%s", Redact(text), name, strings.Join(tlsModes, "|"))
+		}
+		config.TLSConfig = values[0]
+	}
+	return config, nil
+}
+
+// Redact returns a URL without its password.
+func Redact(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "(not a URL)"
+	}
+	return u.Redacted()
+}
+
+const (
+	dialTimeout = 5 * time.Second
+	// readTimeout is longer than any statement may wait for a lock.
+	readTimeout  = 30 * time.Second
+	writeTimeout = 30 * time.Second
+)
+
+// tune sets how the driver behaves.
+func tune(config *mysql.Config) {
+	config.Timeout, config.ReadTimeout, config.WriteTimeout = dialTimeout, readTimeout, writeTimeout
+	// One round trip a statement instead of three; with utf8mb4 the escapes
+	// that this needs are safe.
+	config.InterpolateParams = true
+	config.MultiStatements = false
+	// RowsAffected counts rows that changed: that tells an inserted row from
+	// one that ON DUPLICATE KEY UPDATE left as it was, and spares the question.
+	config.ClientFoundRows = false
+	// The server is asked how large a packet may be.
+	config.MaxAllowedPacket = 0
+	// A server that became read-only is no longer the primary: the connection
+	// is given up, so that the next one goes to whoever is.
+	config.RejectReadOnly = true
+	config.CheckConnLiveness = true
+	// It would write to the standard error what is returned as an error anyway.
+	config.Logger = &mysql.NopLogger{}
+}

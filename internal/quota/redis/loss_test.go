@@ -1,0 +1,386 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice/internal/domain"
+	"sluice/internal/quota"
+	"sluice/internal/quota/quotatest"
+	"sluice/internal/quota/redis"
+	"sluice/internal/testkit"
+)
+
+func ask() quota.Ask {
+	return quota.Ask{Owner: "alice", Bucket: "core", Endpoint: "list", Cost: 1, Points: 1}
+}
+
+func (s *stand) decide(a quota.Ask) quota.Decision {
+	s.Helper()
+	d, err := s.keeper.Reserve(s.Context(), a)
+	if err != nil {
+		s.Fatalf("Reserve: %v", err)
+	}
+	s.Persist(d.Window)
+	return d
+}
+
+// grant reserves n calls.
+func (s *stand) grant(n int) []quota.Permit {
+	s.Helper()
+	var permits []quota.Permit
+	for range n {
+		d := s.decide(ask())
+		if !d.Granted {
+			s.Fatalf("refused for %s until %v", d.Reason, d.RetryAt)
+		}
+		permits = append(permits, d.Permit)
+	}
+	return permits
+}
+
+func (s *stand) settle(p quota.Permit, r quota.Response) {
+	s.Helper()
+	w, err := s.keeper.Settle(s.Context(), p, r)
+	if err != nil {
+		s.Fatalf("Settle: %v", err)
+	}
+	s.Persist(w)
+}
+
+// drain makes calls until one is refused, and returns how many and what the
+// refusal said.
+func (s *stand) drain(u *quotatest.Upstream) (int, quota.Decision) {
+	s.Helper()
+	for n := 0; ; n++ {
+		d := s.decide(ask())
+		if !d.Granted {
+			return n, d
+		}
+		s.settle(d.Permit, u.Count(s.Now(), d.Permit.Ask))
+	}
+}
+
+func lossConfig(limit, concurrency int) quota.Config {
+	return quota.Config{Concurrency: concurrency, Buckets: map[string]quota.Limits{
+		"core": {Limit: limit, Window: time.Hour}, "graphql": {Limit: limit, Window: time.Hour},
+	}}
+}
+
+// TestFlushInTheMiddleOfAWindow: what is left of the window is not known then.
+// The answers to calls that were under way tell it.
+func TestFlushInTheMiddleOfAWindow(t *testing.T) {
+	s := newStand(t, connect(t, testkit.StartRedis(t).URL()), lossConfig(100, 10), noon)
+	u := &quotatest.Upstream{Limit: 100, Window: time.Hour}
+	for _, p := range s.grant(1) {
+		s.settle(p, u.Count(s.Now(), p.Ask))
+	}
+	for _, p := range s.grant(9) {
+		s.settle(p, u.Count(s.Now(), p.Ask))
+	}
+	flying := s.grant(10)
+	var answers []quota.Response
+	for _, p := range flying[:5] {
+		answers = append(answers, u.Count(s.Now(), p.Ask))
+	}
+	c := s.db.Client
+	if err := c.Do(t.Context(), c.B().Flushall().Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if d := s.decide(ask()); d.Granted || d.Reason != quota.ReasonPrimary {
+		t.Fatalf("after the loss: %+v, want a refusal: nothing is known to be left", d)
+	}
+	// 85 are left, and of the forty that are taken to be under way ten are
+	// known: the answers of half of them open what is certain.
+	for i, r := range answers {
+		s.settle(flying[i], r)
+		s.settle(flying[i], r) // repeated, as its answer was lost
+	}
+	for _, p := range flying[5:] {
+		s.settle(p, u.Count(s.Now(), p.Ask))
+	}
+	d := s.decide(ask())
+	if !d.Granted {
+		t.Fatalf("after the answers: %+v, want a call", d)
+	}
+	s.settle(d.Permit, u.Count(s.Now(), d.Permit.Ask))
+	s.Advance(31 * time.Second) // no call lasts so long
+	n, d := s.drain(u)
+	if u.TooMany != 0 || u.Usage[0].Used < 100-40 || d.Reason != quota.ReasonPrimary {
+		t.Fatalf("%d more calls, used %d of 100, %d too many, refused for %s", n, u.Usage[0].Used, u.TooMany, d.Reason)
+	}
+	s.Advance(d.RetryAt.Sub(s.Now()))
+	if n, _ := s.drain(u); n != 100 || u.TooMany != 0 {
+		t.Fatalf("%d calls in the next window, %d too many", n, u.TooMany)
+	}
+}
+
+// TestLossWithNothingUnderWay: nobody can tell what is left, so that the
+// window is over for us, and no later.
+func TestLossWithNothingUnderWay(t *testing.T) {
+	s := newStand(t, connect(t, testkit.Redis(t)), lossConfig(100, 10), noon)
+	u := &quotatest.Upstream{Limit: 100, Window: time.Hour}
+	for _, p := range s.grant(10) {
+		s.settle(p, u.Count(s.Now(), p.Ask))
+	}
+	s.forget()
+	s.Advance(time.Minute)
+	for {
+		d := s.decide(ask())
+		if d.Granted {
+			break
+		}
+		s.Advance(d.RetryAt.Sub(s.Now()))
+	}
+	if late := s.Now().Sub(u.Usage[0].End); late < 0 || late > 1100*time.Millisecond {
+		t.Fatalf("the first call comes %v after the reset, want 0 to 1.1s", late)
+	}
+}
+
+// TestDeleteWhileManyReserve deletes the state again and again while callers
+// reserve and settle.
+func TestDeleteWhileManyReserve(t *testing.T) {
+	const callers = 20
+	s := newStand(t, connect(t, testkit.Redis(t)), lossConfig(1000, callers), noon)
+	u := &quotatest.Upstream{Limit: 1000, Window: time.Hour}
+	for _, p := range s.grant(1) {
+		s.settle(p, u.Count(s.Now(), p.Ask))
+	}
+	var counting sync.Mutex
+	var all sync.WaitGroup
+	deleting := make(chan struct{}, 1)
+	for i := range callers {
+		all.Go(func() {
+			for n := range 40 {
+				d := s.decide(ask())
+				if d.Granted {
+					counting.Lock()
+					r := u.Count(s.Now(), d.Permit.Ask)
+					counting.Unlock()
+					s.settle(d.Permit, r)
+				}
+				if i == 0 && n%10 == 5 {
+					deleting <- struct{}{}
+				}
+			}
+			if i == 0 {
+				close(deleting)
+			}
+		})
+	}
+	for range deleting {
+		s.forget()
+	}
+	all.Wait()
+	if u.TooMany != 0 {
+		t.Fatalf("%d calls too many", u.TooMany)
+	}
+	s.Advance(2 * time.Hour)
+	if n, _ := s.drain(u); n != 1000 || u.TooMany != 0 {
+		t.Fatalf("%d calls in a new window, want 1000; %d too many", n, u.TooMany)
+	}
+}
+
+// TestNeverTooManyThroughLosses plays random orders of reservations, arrivals,
+// answers, lost answers, resets and losses of everything in Redis. Calls that
+// are under way at a loss live on, arrive and are given back after it.
+func TestNeverTooManyThroughLosses(t *testing.T) {
+	rng := rand.New(rand.NewPCG(seed(t), 0))
+	db := connect(t, testkit.Redis(t))
+	rounds, reopened := 400, 0
+	if testing.Short() {
+		rounds = 50
+	}
+	for range rounds {
+		limit, window := 1+rng.IntN(60), time.Duration(2+rng.IntN(300))*time.Second
+		points, period := []int{0, 0, 5}[rng.IntN(3)], time.Duration(31+rng.IntN(60))*time.Second
+		s := newStand(t, db, quota.Config{
+			Concurrency: 1 + rng.IntN(4),
+			Buckets:     map[string]quota.Limits{"core": {Limit: limit, Window: window, PointsPerMinute: points, PointsPeriod: period}},
+		}, noon)
+		s.forget()
+		w := &lossy{stand: s, rng: rng, up: &quotatest.Upstream{
+			Limit: limit, Window: window, PointsPerPeriod: points, Period: period,
+			Ahead: time.Duration(rng.Int64N(int64(4*time.Hour))).Truncate(time.Millisecond) - 2*time.Hour,
+		}}
+		for range 150 {
+			w.step()
+		}
+		if w.up.TooMany > 0 || w.up.TooDense > 0 {
+			t.Fatalf("%d calls too many, %d too dense; limit %d, window %v, %d points in %v", w.up.TooMany, w.up.TooDense, limit, window, points, period)
+		}
+		reopened += w.reopened
+	}
+	if reopened == 0 {
+		t.Fatal("no window was ever used again after a loss in it")
+	}
+}
+
+// lossy is a world in which Redis forgets.
+type lossy struct {
+	*stand
+	rng     *rand.Rand
+	up      *quotatest.Upstream
+	flights []*flight
+	lostAt  time.Time
+	// reopened counts calls granted in the window of a loss.
+	reopened int
+}
+
+type flight struct {
+	permit quota.Permit
+	at     time.Time
+	landed bool
+	answer quota.Response
+}
+
+func (w *lossy) step() {
+	// What the keeper takes for granted: a call has reached the upstream, or
+	// never will, half a minute after it was granted.
+	for _, f := range slices.Clone(w.flights) {
+		if w.Now().Sub(f.at) > 25*time.Second {
+			w.end(f)
+		}
+	}
+	switch n := w.rng.IntN(20); {
+	case n < 8:
+		if d := w.decide(ask()); d.Granted {
+			w.flights = append(w.flights, &flight{permit: d.Permit, at: w.Now()})
+			if i := len(w.up.Usage) - 1; i >= 0 && w.lostAt.After(w.up.Usage[i].FirstCall) && w.Now().Before(w.up.Usage[i].End) {
+				w.reopened++
+			}
+		}
+	case n < 11:
+		if f := w.pick(); f != nil {
+			w.land(f)
+		}
+	case n < 15:
+		if f := w.pick(); f != nil {
+			w.end(f)
+		}
+	case n < 16:
+		w.forget()
+		w.lostAt = w.Now()
+	case n < 17 && len(w.up.Usage) > 0:
+		offset := time.Duration(w.rng.IntN(1250)-50) * time.Millisecond
+		w.advance(w.up.Reset(w.Now()).Add(offset).Sub(w.Now()))
+	default:
+		most := []time.Duration{time.Millisecond, time.Second, 20 * time.Second}[w.rng.IntN(3)]
+		w.advance(time.Duration(w.rng.Int64N(int64(most))))
+	}
+}
+
+// advance passes time; calls under way end in it as soon as they must.
+func (w *lossy) advance(d time.Duration) {
+	for d > 0 {
+		next := min(d, 4*time.Second)
+		w.Advance(next)
+		d -= next
+		for _, f := range slices.Clone(w.flights) {
+			if w.Now().Sub(f.at) > 20*time.Second {
+				w.end(f)
+			}
+		}
+	}
+}
+
+func (w *lossy) pick() *flight {
+	if len(w.flights) == 0 {
+		return nil
+	}
+	return w.flights[w.rng.IntN(len(w.flights))]
+}
+
+func (w *lossy) land(f *flight) {
+	if !f.landed {
+		f.landed, f.answer = true, w.up.Count(w.Now(), f.permit.Ask)
+	}
+}
+
+// end gives a permit back: with the answer, without it, or as never sent.
+func (w *lossy) end(f *flight) {
+	w.flights = slices.DeleteFunc(w.flights, func(g *flight) bool { return g == f })
+	if !f.landed && w.rng.IntN(4) == 0 {
+		window, err := w.keeper.Refund(w.Context(), f.permit, quota.Response{})
+		if err != nil {
+			w.Fatalf("Refund: %v", err)
+		}
+		w.Persist(window)
+		return
+	}
+	w.land(f)
+	if w.rng.IntN(8) == 0 {
+		f.answer = quota.Response{}
+	}
+	w.settle(f.permit, f.answer)
+}
+
+func TestSequenceIsAboveWhatIsStored(t *testing.T) {
+	s := newStand(t, connect(t, testkit.Redis(t)), lossConfig(100, 10), noon)
+	// A keeper in a process counted in nanoseconds, on a clock that was ahead.
+	stored := domain.QuotaWindow{
+		Owner: "alice", Bucket: "core", Limit: 100, Started: noon.Add(-10 * time.Hour),
+		Reset: noon.Add(-9 * time.Hour), Seq: uint64(noon.Add(time.Minute).UnixNano()),
+	}
+	s.Persist(&stored)
+	last := stored.Seq
+	for range 3 {
+		d := s.decide(ask())
+		for !d.Granted {
+			s.Advance(d.RetryAt.Sub(s.Now()))
+			d = s.decide(ask())
+		}
+		if d.Window == nil || d.Window.Seq <= last {
+			t.Fatalf("the window is %+v, want one with a sequence above %d", d.Window, last)
+		}
+		last = d.Window.Seq
+		s.forget()
+	}
+}
+
+func TestFailsClosed(t *testing.T) {
+	server := testkit.StartRedis(t)
+	s := newStand(t, connect(t, server.URL()), lossConfig(3, 10), noon)
+	p := s.grant(1)[0]
+	server.Kill()
+	if d, err := s.keeper.Reserve(t.Context(), ask()); domain.CodeOf(err) != domain.CodeUnavailable || d.Granted {
+		t.Fatalf("Reserve without Redis: %+v, %v", d, err)
+	}
+	if _, err := s.keeper.Settle(t.Context(), p, quota.Response{}); domain.CodeOf(err) != domain.CodeUnavailable {
+		t.Fatalf("Settle without Redis: %v", err)
+	}
+	if _, err := s.keeper.Windows(t.Context(), ""); domain.CodeOf(err) != domain.CodeUnavailable {
+		t.Fatalf("Windows without Redis: %v", err)
+	}
+	server.Start()
+	// The server begins empty, and the window is known to be in use.
+	var d quota.Decision
+	for {
+		var err error
+		if d, err = s.keeper.Reserve(t.Context(), ask()); err == nil {
+			break
+		}
+		if t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+	}
+	if d.Granted || d.Reason != quota.ReasonPrimary {
+		t.Fatalf("after the restart: %+v, want a refusal", d)
+	}
+}
+
+func TestNoCallWhenNothingCanBeRestored(t *testing.T) {
+	broken := errors.New("the store does not answer")
+	k := redis.New(connect(t, testkit.Redis(t)), lossConfig(3, 10), redis.Options{
+		Restore: func(context.Context, string) ([]domain.QuotaWindow, error) { return nil, broken },
+	})
+	d, err := k.Reserve(t.Context(), ask())
+	if d.Granted || domain.CodeOf(err) != domain.CodeUnavailable || !errors.Is(err, broken) {
+		t.Fatalf("Reserve: %+v, %v", d, err)
+	}
+}

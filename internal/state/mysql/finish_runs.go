@@ -1,0 +1,218 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+
+	"sluice/internal/domain"
+	"sluice/internal/mysqldb"
+)
+
+// runDelta is what a group changes in one run's counters.
+type runDelta struct {
+	known, pending, succeeded, failed, canceled, documents int64
+	failReason                                             string
+	// closer is told if the run closes: the last of the group to finish.
+	closer *finishItem
+}
+
+// end counts a job that has ended.
+func (d *runDelta) end(item *finishItem) {
+	d.pending--
+	d.known += 1 - item.fence.expected
+	if item.outcome.To == domain.JobSucceeded {
+		d.succeeded++
+	} else {
+		d.failed++
+	}
+}
+
+func (g *finishGroup) delta(item *finishItem) *runDelta {
+	d := g.runs[item.fence.run]
+	if d == nil {
+		d = &runDelta{}
+		g.runs[item.fence.run] = d
+	}
+	d.closer = item
+	return d
+}
+
+// runIDs returns the runs of the group in ascending order.
+func (g *finishGroup) runIDs() []int64 { return slices.Sorted(maps.Keys(g.runs)) }
+
+// settleRuns brings the counters up to date and finds out which runs have no
+// job left. Whoever creates or ends jobs holds the run's row from here on until
+// it has committed: of two that end the last two jobs, in whatever processes,
+// the second counts to zero. That there is such a run is told with the answer
+// to the UPDATE, by way of the last insert id, and spares the question.
+func (g *finishGroup) settleRuns(ctx context.Context) error {
+	ids := g.runIDs()
+	if len(ids) == 0 {
+		return nil
+	}
+	var s mysqldb.Statement
+	add := func(column string, value func(*runDelta) int64) {
+		s.Write(column + " = " + column + " + ").CaseInt(ids, func(i int) int64 { return value(g.runs[ids[i]]) })
+		s.Write(", ")
+	}
+	s.Write("UPDATE run SET ")
+	add("known", func(d *runDelta) int64 { return d.known })
+	add("pending", func(d *runDelta) int64 { return d.pending })
+	add("succeeded", func(d *runDelta) int64 { return d.succeeded })
+	add("failed", func(d *runDelta) int64 { return d.failed })
+	add("documents", func(d *runDelta) int64 { return d.documents })
+	// Assignments are made from left to right: pending is the new one.
+	closes := "pending <= 0 AND status = "
+	s.Write("canceled = canceled + ").CaseInt(ids, func(i int) int64 { return g.runs[ids[i]].canceled })
+	s.Write(" + IF(" + closes).Int(int64(domain.RunRunning)).Write(", 0 * LAST_INSERT_ID(id), 0) WHERE id IN (").Ints(ids...).Write(")")
+	result, err := s.Exec(ctx, g.tx)
+	if err != nil {
+		return err
+	}
+	some, err := result.LastInsertId()
+	if err != nil || some == 0 {
+		return err
+	}
+	var find mysqldb.Statement
+	find.Write("SELECT id FROM run WHERE id IN (").Ints(ids...).Write(") AND " + closes).Int(int64(domain.RunRunning))
+	g.closing, err = selectIDs(ctx, g.tx, &find)
+	return err
+}
+
+// learnOwners tells every account with the same credential whose ration it
+// draws on.
+func (g *finishGroup) learnOwners(ctx context.Context) error {
+	for _, item := range g.items {
+		if item.outcome.Owner == "" {
+			continue
+		}
+		credential := ""
+		err := mysqldb.Query(ctx, g.tx, func(r *sql.Rows) error { return r.Scan(&credential) },
+			"SELECT credential_hash FROM account WHERE id = ?", item.fence.account)
+		if err != nil {
+			return err
+		}
+		var learn mysqldb.Statement
+		learn.Write("UPDATE account SET owner = ").Text(item.outcome.Owner).Write(", version = version + 1 WHERE credential_hash = ")
+		learn.Blob([]byte(credential)).Write(" AND CAST(owner AS BINARY) <> ").Blob([]byte(item.outcome.Owner))
+		if _, err := learn.Exec(ctx, g.tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *finishGroup) pauseAccounts(ctx context.Context) error {
+	for _, item := range g.items {
+		if item.outcome.PauseAccount == "" {
+			continue
+		}
+		err := setAccountState(ctx, g.tx, item.fence.account, domain.AccountPaused, item.outcome.PauseAccount, mysqldb.Micros(item.outcome.At))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdPaused keeps the jobs of paused accounts from waiting for a worker:
+// those that waited when the account was paused, and those that a job which
+// was under way then has created or left since. An outcome that leaves nothing
+// waiting need not look.
+func (g *finishGroup) holdPaused(ctx context.Context) error {
+	byAccount := map[int64][]*finishItem{}
+	look := map[int64]bool{}
+	for _, item := range g.items {
+		account := item.fence.account
+		byAccount[account] = append(byAccount[account], item)
+		if item.outcome.To == domain.JobReady || item.outcome.PauseAccount != "" || len(item.effect.Created) > 0 {
+			look[account] = true
+		}
+	}
+	paused, err := g.pausedAccounts(ctx, slices.Sorted(maps.Keys(look)))
+	if err != nil {
+		return err
+	}
+	for _, account := range paused {
+		held, err := moveJobs(ctx, g.tx, account, domain.JobPaused, waiting...)
+		if err != nil {
+			return err
+		}
+		for _, item := range byAccount[account] {
+			item.effect.Created = nil
+		}
+		last := byAccount[account][len(byAccount[account])-1]
+		last.effect.Canceled = append(last.effect.Canceled, refIDs(held)...)
+	}
+	return nil
+}
+
+// pausedAccounts returns those of the accounts that are paused. Their rows stay
+// locked, shared with others that do the same: whoever pauses one waits until
+// this is committed.
+func (g *finishGroup) pausedAccounts(ctx context.Context, ids []int64) ([]int64, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var find mysqldb.Statement
+	// Rows that a condition leaves out would not stay locked.
+	find.Write("SELECT id, state FROM account WHERE id IN (").Ints(ids...).Write(") ORDER BY id LOCK IN SHARE MODE")
+	var paused []int64
+	err := find.Query(ctx, g.tx, func(r *sql.Rows) error {
+		var id int64
+		var state domain.AccountState
+		err := r.Scan(&id, &state)
+		if state == domain.AccountPaused {
+			paused = append(paused, id)
+		}
+		return err
+	})
+	return paused, err
+}
+
+// closeRuns closes the runs whose last job has ended, and those that failed.
+func (g *finishGroup) closeRuns(ctx context.Context) error {
+	for _, id := range g.runIDs() {
+		if g.runs[id].failReason == "" && !slices.Contains(g.closing, id) {
+			continue
+		}
+		if err := g.closeRun(ctx, id, g.runs[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *finishGroup) closeRun(ctx context.Context, id int64, d *runDelta) error {
+	run, err := findRun(ctx, g.tx, id)
+	if err != nil || run.Status != domain.RunRunning {
+		return err
+	}
+	to, at := domain.RunFinalizing, mysqldb.Micros(d.closer.outcome.At)
+	if d.failReason != "" {
+		to = domain.RunFailed
+	}
+	if err := moveRun(ctx, g.tx, &run, to, d.failReason, at); err != nil {
+		return err
+	}
+	// Nothing is left, or nothing is to be left; Known becomes exact.
+	canceled, err := cancelUnfinished(ctx, g.tx, &run, at)
+	if err != nil {
+		return err
+	}
+	g.retract(id, canceled)
+	d.closer.effect.Canceled = append(d.closer.effect.Canceled, canceled...)
+	d.closer.effect.Closed = &run
+	return nil
+}
+
+// putWindows stores the quota windows that came with the outcomes.
+func (g *finishGroup) putWindows(ctx context.Context) error {
+	windows := newestWindows{}
+	for _, item := range g.items {
+		windows.add(item.outcome.Window)
+	}
+	return windows.put(ctx, g.tx)
+}

@@ -1,0 +1,78 @@
+package testkit
+
+import (
+	"context"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// buildFerretDB builds the server of MongoDB's protocol that stands in for a
+// mongod, unless it is there already, and returns its path. Test processes that
+// need it at the same time wait for the first.
+func buildFerretDB() (string, error) {
+	root, err := repository()
+	if err != nil {
+		return "", err
+	}
+	source, tools := filepath.Join(root, "internal", "testkit", "ferretdb"), filepath.Join(root, ".tools")
+	stamp, err := fingerprint(source)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(tools, 0o755); err != nil {
+		return "", fmt.Errorf("make the folder for tools: %w", err)
+	}
+	lock, err := lockFile(filepath.Join(tools, "ferretdb.lock"), true)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = lock.Close() }()
+	built := filepath.Join(tools, "ferretdb-"+stamp)
+	if _, err := os.Stat(built); err == nil {
+		return built, nil
+	}
+	// A build that is interrupted must not leave half a program behind.
+	unfinished := built + ".unfinished"
+	command := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", unfinished, ".")
+	command.Dir = source
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly -buildvcs=false")
+	if out, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w: %s", err, out)
+	}
+	if err := os.Rename(unfinished, built); err != nil {
+		return "", fmt.Errorf("install FerretDB: %w", err)
+	}
+	return built, nil
+}
+
+// fingerprint is short and differs when the program is another.
+func fingerprint(source string) (string, error) {
+	hash := sha256.New()
+	for _, name := range []string{"main.go", "gate.go", "go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(source, name))
+		if err != nil {
+			return "", fmt.Errorf("read the source of FerretDB's program: %w", err)
+		}
+		hash.Write(text)
+	}
+	return fmt.Sprintf("%x", hash.Sum(nil)[:6]), nil
+}
+
+// ferretVersion reads the version from the program: FerretDB does not know its
+// own when it is built into another.
+func ferretVersion(path string) string {
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		return "of unknown version"
+	}
+	for _, module := range info.Deps {
+		if module.Path == "github.com/FerretDB/FerretDB" {
+			return module.Version
+		}
+	}
+	return "of unknown version"
+}

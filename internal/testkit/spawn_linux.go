@@ -1,0 +1,12 @@
+package testkit
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// dieWithParent also puts the command into a process group of its own: an
+// interrupt typed at the terminal is for the tests, which end their servers.
+func dieWithParent(command *exec.Cmd) {
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+}

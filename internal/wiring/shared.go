@@ -1,0 +1,91 @@
+package wiring
+
+import (
+	"context"
+
+	dispatchredis "sluice/internal/dispatch/redis"
+	documentmysql "sluice/internal/document/mysql"
+	"sluice/internal/domain"
+	"sluice/internal/engine"
+	"sluice/internal/mysqldb"
+	pendingredis "sluice/internal/pending/redis"
+	quotaredis "sluice/internal/quota/redis"
+	"sluice/internal/redisdb"
+	"sluice/internal/state"
+	statemysql "sluice/internal/state/mysql"
+)
+
+// openShared opens the ports of a service that works with others.
+func (s *Service) openShared(ctx context.Context, o Options, ports *engine.Ports) error {
+	db, err := mysqldb.Open(ctx, mysqldb.Options{URL: o.Servers.State})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, db.Close)
+	s.SQL = counts{db}
+	var beside statemysql.DocumentWriter
+	if s.Documents == nil {
+		documents, err := documentmysql.New(db)
+		if err != nil {
+			return err
+		}
+		s.Documents, beside = documents, documents
+	}
+	store, err := statemysql.Open(ctx, db, beside, o.Engine.Now)
+	if err != nil {
+		return err
+	}
+	if ports.Vault, err = openVault(o); err != nil {
+		return err
+	}
+	ports.State = store
+	return s.openRedis(ctx, o, store, ports)
+}
+
+func (s *Service) openRedis(ctx context.Context, o Options, store state.Store, ports *engine.Ports) error {
+	db, err := redisdb.Open(ctx, redisdb.Options{URL: o.Servers.Redis, Prefix: o.Servers.RedisPrefix})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() error { db.Close(); return nil })
+	s.checks = append(s.checks, db.Ping)
+	dispatcher, err := dispatchredis.New(ctx, db, dispatchredis.Options{
+		Lease: o.Engine.Lease, LaneLimit: o.Quota.Concurrency, OnLoss: engine.OnLoss(), Log: o.Engine.Log,
+	})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() error { dispatcher.Close(); return nil })
+	if o.Scheduler {
+		s.background = append(s.background, dispatcher.Schedule)
+	}
+	ports.Dispatch, ports.Signals = dispatcher, dispatcher
+	ports.Quota = quotaredis.New(db, o.Quota, quotaredis.Options{
+		Restore: func(ctx context.Context, owner string) ([]domain.QuotaWindow, error) {
+			return windowsOf(ctx, store, owner)
+		},
+	})
+	ports.Results, err = pendingredis.New(db, pendingredis.Options{})
+	return err
+}
+
+// counts are those of a database that does not tell reads from writes.
+type counts struct{ db *mysqldb.DB }
+
+func (c counts) Transactions() int64 { return int64(c.db.Transactions()) }
+func (counts) Reads() int64          { return 0 }
+
+// windowsOf reads what the state knows about an owner's ration.
+func windowsOf(ctx context.Context, store state.Quotas, owner string) ([]domain.QuotaWindow, error) {
+	all, err := store.QuotaWindows(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var own []domain.QuotaWindow
+	for _, w := range all {
+		if w.Owner == owner {
+			own = append(own, w)
+		}
+	}
+	return own, nil
+}

@@ -51,6 +51,13 @@ func child(ctx context.Context, args []string, out io.Writer) error {
 		return peer.NewRiverSQLite(argument).Idle(ctx, durableWorkers, ready)
 	case "idle-river-postgres":
 		return peer.NewRiverPostgres(argument).Idle(ctx, durableWorkers, ready)
+	case "machine":
+		return runMachine(ctx, argument, out)
+	case "work-asynq":
+		if len(args) < 4 {
+			return errors.New("work-asynq needs an address, a queue and what to do")
+		}
+		return workAsynq(ctx, argument, args[2], args[3] == "stall", out)
 	default:
 		return fmt.Errorf("there is no task %q", task)
 	}

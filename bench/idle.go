@@ -27,7 +27,11 @@ const settle = 5 * time.Second
 func idle(ctx context.Context, l *lab) error {
 	all, cancel := context.WithCancel(ctx)
 	defer cancel()
-	up, err := l.startUp(all)
+	dir, _, err := l.folder("up")
+	if err != nil {
+		return err
+	}
+	up, err := l.startUp(all, "--data-dir", dir)
 	if err != nil {
 		return err
 	}
@@ -197,16 +201,13 @@ type service struct {
 
 var served = regexp.MustCompile(`(http://[^\s/]+)/api/v1`)
 
-func (l *lab) startUp(ctx context.Context) (*service, error) {
-	dir, _, err := l.folder("up")
-	if err != nil {
-		return nil, err
-	}
+// startUp starts the program and waits until it serves.
+func (l *lab) startUp(ctx context.Context, flags ...string) (*service, error) {
 	binary, err := filepath.Abs(l.binary)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, binary, "up", "--addr", "127.0.0.1:0", "--data-dir", dir)
+	cmd := exec.CommandContext(ctx, binary, append([]string{"up", "--addr", "127.0.0.1:0"}, flags...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	output, err := cmd.StderrPipe()
 	if err != nil {

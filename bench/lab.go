@@ -36,6 +36,12 @@ func benchmarks() []benchmark {
 		{"simulator", "the simulated GitHub alone, beside a handler that does nothing", nil, simulator},
 		{"quota_reserve", "reservations in process", nil, quotaReserve},
 		{"group_commit", "rows written by many at once, beside the disk's fdatasync", nil, groupCommit},
+		{"machines_noop", "no-op jobs through MariaDB and Redis, beside asynq", machineServers, machinesNoop},
+		{"machines_lateness", "how late work begins that is due at an instant, through Redis, beside asynq", []servers.Kind{servers.Redis}, machinesLateness},
+		{"machines_kill", "how long the jobs of a killed process wait for another, beside asynq", machineServers, machinesKill},
+		{"machines_idle", "the program on MariaDB and Redis with nothing to do, beside an idle asynq", machineServers, machinesIdle},
+		{"machines_reserve", "reservations through Redis, beside redis_rate", []servers.Kind{servers.Redis}, machinesReserve},
+		{"machines_pending", "cost of a job while a million wait in MariaDB and Redis, beside a thousand", machineServers, machinesPending},
 	}
 }
 
@@ -45,6 +51,7 @@ type lab struct {
 	dir     string
 	servers *servers.Set
 	shared  []peer.Peer
+	onRedis *peer.Asynq
 	report  *report.Report
 	log     io.Writer
 }

@@ -86,25 +86,40 @@ func summarize(delays []time.Duration) lateness {
 	return lateness{min: at(0), p50: at(0.5), p99: at(0.99), max: at(1), early: early}
 }
 
-// sluiceLateness hands out entries that are due over the spread.
+// sluiceLateness hands out entries that are due evenly over the spread.
 func sluiceLateness(ctx context.Context, n int, spread time.Duration) ([]time.Duration, error) {
-	d := memory.New(memory.Options{})
 	began := time.Now().Add(500 * time.Millisecond)
-	dueAt := func(job int64) time.Time { return began.Add(time.Duration(job) * spread / time.Duration(n)) }
-	for job := range int64(n) {
-		entry := dispatch.Entry{
-			Job: job, Lane: fmt.Sprintf("owner%d/core", job%10), Priority: domain.PriorityHigh,
-			Class: domain.ClassChild, NotBefore: dueAt(job),
-		}
-		if err := d.Push(ctx, entry); err != nil {
-			return nil, err
+	due := make([]time.Time, n)
+	for i := range due {
+		due[i] = began.Add(time.Duration(i) * spread / time.Duration(n))
+	}
+	d := memory.New(memory.Options{})
+	if err := pushDue(ctx, d, due); err != nil {
+		return nil, err
+	}
+	return handOut(ctx, d, due)
+}
+
+// pushDue pushes a job for each instant.
+func pushDue(ctx context.Context, d dispatch.Dispatcher, due []time.Time) error {
+	entries := make([]dispatch.Entry, len(due))
+	for i := range due {
+		entries[i] = dispatch.Entry{
+			Job: int64(i), Lane: fmt.Sprintf("owner%d/core", i%10), Priority: domain.PriorityHigh,
+			Class: domain.ClassChild, NotBefore: due[i],
 		}
 	}
+	return d.Push(ctx, entries...)
+}
+
+// handOut lets workers wait for the jobs and returns how late each came.
+func handOut(ctx context.Context, d dispatch.Dispatcher, due []time.Time) ([]time.Duration, error) {
+	n := len(due)
 	late := make(chan time.Duration, n)
 	working, stop := context.WithCancel(ctx)
 	group, working := errgroup.WithContext(working)
 	for range lateWorkers {
-		group.Go(func() error { return lease(working, d, dueAt, late) })
+		group.Go(func() error { return lease(working, d, due, late) })
 	}
 	out := make([]time.Duration, 0, n)
 	for len(out) < n && working.Err() == nil {
@@ -122,7 +137,7 @@ func sluiceLateness(ctx context.Context, n int, spread time.Duration) ([]time.Du
 }
 
 // lease is one worker; it returns nil when it is told to stop.
-func lease(ctx context.Context, d dispatch.Dispatcher, dueAt func(int64) time.Time, late chan<- time.Duration) error {
+func lease(ctx context.Context, d dispatch.Dispatcher, due []time.Time, late chan<- time.Duration) error {
 	for {
 		leases, err := d.Lease(ctx, 1)
 		now := time.Now()
@@ -133,7 +148,7 @@ func lease(ctx context.Context, d dispatch.Dispatcher, dueAt func(int64) time.Ti
 			return err
 		}
 		for _, l := range leases {
-			late <- now.Sub(dueAt(l.Job))
+			late <- now.Sub(due[l.Job])
 		}
 		if err := d.Ack(ctx, leases...); err != nil {
 			return err

@@ -32,7 +32,8 @@ func millionPending(ctx context.Context, l *lab) error {
 			return err
 		}
 		defer remove()
-		if err := plan(ctx, dir, n); err != nil {
+		o := wiring.Options{DataDir: dir, Holder: "bench", Quota: wiring.NoQuota(), Sources: []source.Source{&enginetest.Noop{}}}
+		if err := plan(ctx, o, n); err != nil {
 			return err
 		}
 		folders[n] = dir
@@ -94,11 +95,9 @@ func (l *lab) reportPending(small, large pendingRounds) error {
 	)
 }
 
-// plan fills a data folder with n jobs that wait.
-func plan(ctx context.Context, dir string, n int) (err error) {
-	svc, err := wiring.Open(ctx, wiring.Options{
-		DataDir: dir, Holder: "bench", Quota: wiring.NoQuota(), Sources: []source.Source{&enginetest.Noop{}},
-	})
+// plan fills a state with n jobs that wait.
+func plan(ctx context.Context, o wiring.Options, n int) (err error) {
+	svc, err := wiring.Open(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -61,15 +61,24 @@ func reservations(ctx context.Context, owners, n int) (float64, error) {
 }
 
 func reserveOnce(ctx context.Context, keeper quota.Keeper, owner string, reset time.Time) error {
-	decision, err := keeper.Reserve(ctx, quota.Ask{Owner: owner, Bucket: "core", Endpoint: "list", Cost: 1, Points: 1})
+	permit, err := reservePermit(ctx, keeper, owner)
 	if err != nil {
 		return err
 	}
-	if !decision.Granted {
-		return errors.New("a reservation was refused")
+	return settlePermit(ctx, keeper, permit, reset)
+}
+
+func reservePermit(ctx context.Context, keeper quota.Keeper, owner string) (quota.Permit, error) {
+	decision, err := keeper.Reserve(ctx, quota.Ask{Owner: owner, Bucket: "core", Endpoint: "list", Cost: 1, Points: 1})
+	if err == nil && !decision.Granted {
+		err = errors.New("a reservation was refused")
 	}
-	_, err = keeper.Settle(ctx, decision.Permit, quota.Response{
-		Known: true, Limit: 1 << 40, Remaining: 1 << 39, Reset: reset, Date: decision.Permit.GrantedAt,
+	return decision.Permit, err
+}
+
+func settlePermit(ctx context.Context, keeper quota.Keeper, permit quota.Permit, reset time.Time) error {
+	_, err := keeper.Settle(ctx, permit, quota.Response{
+		Known: true, Limit: 1 << 40, Remaining: 1 << 39, Reset: reset, Date: permit.GrantedAt,
 	})
 	return err
 }

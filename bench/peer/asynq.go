@@ -107,6 +107,32 @@ func (a *Asynq) Idle(ctx context.Context, workers int, ready func()) error {
 	return nil
 }
 
+// Enqueue enqueues a task to a queue of its own, and returns the queue.
+func (a *Asynq) Enqueue(ctx context.Context) (queue string, err error) {
+	queue = a.queue()
+	err = a.enqueue(ctx, 1, func(int) (*asynq.Task, []asynq.Option) {
+		return asynq.NewTask(taskType, nil), []asynq.Option{asynq.Queue(queue)}
+	})
+	return queue, err
+}
+
+// Work serves a queue until ctx ends: begun is told of each task, and holds it
+// for as long as it likes.
+func (a *Asynq) Work(ctx context.Context, queue string, ready func(), begun func(context.Context)) error {
+	server := a.server(queue, 1)
+	err := server.Start(asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error {
+		begun(ctx)
+		return nil
+	}))
+	if err != nil {
+		return fmt.Errorf("asynq: %w", err)
+	}
+	ready()
+	<-ctx.Done()
+	server.Shutdown()
+	return nil
+}
+
 // queue names a queue that no earlier use has touched.
 func (a *Asynq) queue() string { return fmt.Sprintf("bench-%d", a.uses.Add(1)) }
 

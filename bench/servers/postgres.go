@@ -43,7 +43,7 @@ func (s *Set) Postgres(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), binary, "-D", data, "-p", port, "-h", "127.0.0.1", "-k", dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
 	// SIGINT is PostgreSQL's fast shutdown.
-	p, err := launch("postgres", dir, cmd, syscall.SIGINT)
+	p, err := launch(Postgres, dir, cmd, syscall.SIGINT)
 	if err != nil {
 		return "", err
 	}

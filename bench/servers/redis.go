@@ -31,7 +31,7 @@ func (s *Set) Redis(ctx context.Context) (string, error) {
 	}
 	// The server outlives the benchmark that asked for it first.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), "redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", dir)
-	p, err := launch("redis-server", dir, cmd, syscall.SIGTERM)
+	p, err := launch(Redis, dir, cmd, syscall.SIGTERM)
 	if err != nil {
 		return "", err
 	}

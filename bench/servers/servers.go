@@ -1,6 +1,6 @@
-// Package servers starts real Redis and PostgreSQL servers for one run of the
-// benchmarks: each on a free port of the loopback address, with a data folder
-// of its own, in its default configuration.
+// Package servers starts real Redis, PostgreSQL and MariaDB servers for one run
+// of the benchmarks: each on a free port of the loopback address, with a data
+// folder of its own, in its default configuration or what is said beside it.
 package servers
 
 import (
@@ -25,6 +25,7 @@ type Kind string
 const (
 	Redis    Kind = "redis"
 	Postgres Kind = "postgres"
+	MariaDB  Kind = "mariadb"
 )
 
 // Package is the Debian package that a server comes from, "" if the server is
@@ -38,6 +39,10 @@ func (k Kind) Package() string {
 	case Postgres:
 		if _, err := postgresBinary("postgres"); err != nil {
 			return "postgresql"
+		}
+	case MariaDB:
+		if _, err := mariadbBinary("mariadbd"); err != nil {
+			return "mariadb-server"
 		}
 	}
 	return ""
@@ -53,6 +58,8 @@ type Set struct {
 	running []*process
 	redis   string
 	pg      string
+	maria   string
+	uses    int
 }
 
 // NewSet returns a set without servers; their data goes below dir.
@@ -70,8 +77,21 @@ func (s *Set) Close() error {
 	return err
 }
 
+// Pid returns the process of a server that was started, 0 for any other.
+func (s *Set) Pid(kind Kind) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.running {
+		if p.kind == kind {
+			return p.cmd.Process.Pid
+		}
+	}
+	return 0
+}
+
 // process is a server as a child of this process.
 type process struct {
+	kind   Kind
 	name   string
 	cmd    *exec.Cmd
 	signal os.Signal
@@ -79,7 +99,8 @@ type process struct {
 }
 
 // launch starts a server whose output goes to a file in its data folder.
-func launch(name, dir string, cmd *exec.Cmd, stop os.Signal) (*process, error) {
+func launch(kind Kind, dir string, cmd *exec.Cmd, stop os.Signal) (*process, error) {
+	name := filepath.Base(cmd.Path)
 	log, err := os.Create(filepath.Join(dir, "server.log"))
 	if err != nil {
 		return nil, err
@@ -94,7 +115,7 @@ func launch(name, dir string, cmd *exec.Cmd, stop os.Signal) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), log.Close())
 	}
-	p := &process{name: name, cmd: cmd, signal: stop, ended: make(chan error, 1)}
+	p := &process{kind: kind, name: name, cmd: cmd, signal: stop, ended: make(chan error, 1)}
 	go func() { p.ended <- errors.Join(cmd.Wait(), log.Close()) }()
 	return p, nil
 }

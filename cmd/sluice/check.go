@@ -17,7 +17,13 @@ import (
 
 // check examines everything the service needs, changing nothing.
 func check(ctx context.Context, o cli.ServiceOptions) []cli.Finding {
-	return []cli.Finding{checkFolder(o.DataDir), checkSpace(o.DataDir), checkDatabase(o.DataDir), checkUpstream(ctx, o.GitHubURL)}
+	upstream := checkUpstream(ctx, o.GitHubURL)
+	servers := checkServers(ctx, o.Servers)
+	if o.Servers.Shared() {
+		return append(servers, upstream)
+	}
+	embedded := []cli.Finding{checkFolder(o.DataDir), checkSpace(o.DataDir), checkDatabase(o.DataDir)}
+	return append(append(embedded, servers...), upstream)
 }
 
 // mayEnterAndWrite is W_OK|X_OK of access(2).

@@ -31,8 +31,13 @@ func TestChaosManyMachines(t *testing.T) {
 	random := seeded(t)
 	m := newMachines(t, sim.Options{
 		Seed: random.Uint64(), Accounts: max(50, *faultCount),
+		// Many calls that bring few documents: the stand-in for MongoDB, where
+		// there is one, searches everything it has for each of them.
+		Shape: &sim.Shape{
+			Repos: sim.Between(4, 14), Commits: sim.Between(0, 5), Issues: sim.Between(0, 3), Pulls: sim.Between(0, 2), Oddities: true,
+		},
 		Latency: sim.Latency{Fixed: 40 * time.Millisecond, Jitter: 40 * time.Millisecond},
-		Limits:  sim.Limits{Window: 5 * time.Second, CoreLimit: 12, GraphQLLimit: 12},
+		Limits:  sim.Limits{Window: machineWindow, Minute: machineWindow, CoreLimit: 12, GraphQLLimit: 12},
 	}, *withMongo, 3, 2)
 	runs := m.signup()
 	pace := time.NewTicker(2 * time.Second)

@@ -35,6 +35,10 @@ type member struct {
 // machineLease is short, so that a test can wait for it to run out.
 const machineLease = 2 * time.Second
 
+// machineWindow is how long a ration lasts; what Redis lost of it counts as
+// spent for as long.
+const machineWindow = 2 * time.Second
+
 // newMachines starts the servers, a process that answers requests, workers and
 // schedulers.
 func newMachines(t *testing.T, o sim.Options, mongo bool, workers, schedulers int) *machines {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"sluice/internal/cli"
 	"sluice/internal/engine"
@@ -30,6 +31,8 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	for name, bucket := range limits.Buckets {
 		bucket.Limit = min(bucket.Limit, cmp.Or(o.Limit, bucket.Limit))
 		bucket.Window = min(bucket.Window, cmp.Or(o.Window, bucket.Window))
+		// Where an hour is said to be shorter than a minute, so is the minute.
+		bucket.PointsPeriod = min(time.Minute, bucket.Window)
 		bucket.PointsPerMinute = cmp.Or(o.Points, bucket.PointsPerMinute)
 		limits.Buckets[name] = bucket
 	}

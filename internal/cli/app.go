@@ -104,7 +104,12 @@ type Finding struct {
 	Detail string `json:"detail"`
 	// Fix says what to do if it is not ok.
 	Fix string `json:"fix,omitempty"`
+	// Warnings are what works and will hurt one day.
+	Warnings []string `json:"warnings,omitempty"`
 }
+
+// Warn adds a warning.
+func (f *Finding) Warn(text string) { f.Warnings = append(f.Warnings, text) }
 
 // exitError carries an exit code other than 1.
 type exitError struct {

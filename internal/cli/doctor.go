@@ -41,12 +41,18 @@ func (a *App) printFindings(findings []Finding) {
 	st := a.style(a.Out)
 	for _, f := range findings {
 		mark := st.green("ok  ")
-		if !f.OK {
+		switch {
+		case !f.OK:
 			mark = st.red("FAIL")
+		case len(f.Warnings) > 0:
+			mark = st.yellow("warn")
 		}
 		fmt.Fprintf(a.Out, "%s  %-14s %s\n", mark, f.What, f.Detail)
 		if !f.OK && f.Fix != "" {
 			fmt.Fprintf(a.Out, "      %-14s → %s\n", "", f.Fix)
+		}
+		for _, warning := range f.Warnings {
+			fmt.Fprintf(a.Out, "      %-14s → %s\n", "", warning)
 		}
 	}
 }

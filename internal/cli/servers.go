@@ -16,7 +16,8 @@ type Servers struct {
 	State, Redis, RedisPrefix, Mongo, KeyFile string
 }
 
-func (s Servers) shared() bool { return s.State != "" || s.Redis != "" }
+// Shared says whether several processes work together.
+func (s Servers) Shared() bool { return s.State != "" || s.Redis != "" }
 
 func (s *Servers) register(f *pflag.FlagSet) {
 	f.StringVar(&s.State, "state", "", "mysql://USER@HOST/DATABASE: keep the state in MySQL or MariaDB, for several machines; also @FILE")
@@ -104,7 +105,7 @@ func parseRoles(names []string, s Servers) (Roles, error) {
 	if r == (Roles{}) {
 		return r, usage("--roles: name at least one of %s", strings.Join(allRoles, ", "))
 	}
-	if r != everything && !s.shared() {
+	if r != everything && !s.Shared() {
 		return r, usage("--roles: without --state and --redis one process does everything; leave --roles out")
 	}
 	return r, nil

@@ -37,7 +37,7 @@ func (a *App) connect(ctx context.Context, o *options, holder string, start bool
 	if o.server != "" {
 		return a.remote(o.server, o.apiToken)
 	}
-	if !o.servers.shared() {
+	if !o.servers.Shared() {
 		if m := holderURL.FindStringSubmatch(a.Holder(o.dataDir)); m != nil {
 			return a.remote(m[1], o.apiToken)
 		}

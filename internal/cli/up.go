@@ -43,10 +43,36 @@ func serving(so ServiceOptions, url string) string {
 	if !so.Roles.API {
 		what = "works; " + url + "/readyz and /metrics tell how"
 	}
-	if so.Servers.shared() {
+	if so.Servers.Shared() {
 		return what + " (state and dispatch are shared with other processes)"
 	}
 	return what + " (data in " + so.DataDir + ")"
+}
+
+// serverPatience is how long a process waits between two looks at servers that
+// do not answer.
+const serverPatience = time.Second
+
+// openPatiently waits for the servers that processes share: they may be
+// restarting, and a process that gives up would have to be started again by
+// somebody. Everything else that is wrong is told at once.
+func (a *App) openPatiently(ctx context.Context, so ServiceOptions) (*Service, error) {
+	said := ""
+	for {
+		svc, err := a.Open(ctx, so)
+		if domain.CodeOf(err) != domain.CodeUnavailable || !so.Servers.Shared() {
+			return svc, err
+		}
+		if said != err.Error() {
+			said = err.Error()
+			fmt.Fprintln(a.screen, "sluice: waiting: "+said)
+		}
+		select {
+		case <-time.After(serverPatience):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }
 
 // serve runs a service until ctx ends. It calls ready once the service works
@@ -61,7 +87,7 @@ func (a *App) serve(ctx context.Context, so ServiceOptions, addr string, ready f
 	if err != nil {
 		return err
 	}
-	svc, err := a.Open(ctx, so)
+	svc, err := a.openPatiently(ctx, so)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}

@@ -94,7 +94,16 @@ func (r *renewer) runOnce(ctx context.Context) bool {
 		r.log.Warn("renew leases", "leases", len(leases), "error", err)
 	}
 	for _, l := range lost {
-		r.log.Warn("lease lost", "job", l.Job)
+		// One that was acknowledged meanwhile is not lost.
+		if r.holds(l) {
+			r.log.Warn("lease lost", "job", l.Job)
+		}
 	}
 	return true
+}
+
+func (r *renewer) holds(l dispatch.Lease) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held[l.Job].Token == l.Token
 }

@@ -51,7 +51,7 @@ func (plainVault) Seal(plain, _ string) (state.Sealed, error) {
 	return state.Sealed{Data: []byte(plain)}, nil
 }
 func (plainVault) Open(s state.Sealed, _ string) (string, error) { return string(s.Data), nil }
-func (plainVault) Name(secret string) string                    { return "name of " + secret }
+func (plainVault) Name(secret string) string                     { return "name of " + secret }
 
 // member is an engine that can die: from then on nothing it does has an effect.
 type member struct {

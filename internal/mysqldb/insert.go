@@ -39,6 +39,7 @@ func (in *Insert) Run(ctx context.Context, q Querier, rows []Row) (changed int64
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Key, b.Key) })
 	for len(rows) > 0 {
 		var s Statement
+		s.Grow(len(in.Head)+len(in.Tail)+len(rows)*len(rows[0].sql), len(rows)*len(rows[0].args))
 		s.Write(in.Head).Write(" VALUES ")
 		n := 0
 		for ; n < len(rows); n++ {

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,6 +53,12 @@ type Statement struct {
 	size int
 }
 
+// Grow makes room for so many bytes of SQL and so many texts.
+func (s *Statement) Grow(bytes, texts int) {
+	s.sql = slices.Grow(s.sql, bytes)
+	s.args = slices.Grow(s.args, texts)
+}
+
 // Write adds SQL.
 func (s *Statement) Write(sql string) *Statement {
 	s.sql = append(s.sql, sql...)
@@ -90,6 +97,9 @@ func (s *Statement) Ints(numbers ...int64) *Statement {
 // Text adds a text. Bytes that are no UTF-8 are replaced, as the server would
 // refuse them.
 func (s *Statement) Text(text string) *Statement {
+	if text == "" {
+		return s.Write("''")
+	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	s.sql = append(s.sql, '?')
 	s.args = append(s.args, text)
@@ -99,8 +109,8 @@ func (s *Statement) Text(text string) *Statement {
 
 // Blob adds bytes; no bytes are an empty value, not NULL.
 func (s *Statement) Blob(b []byte) *Statement {
-	if b == nil {
-		b = []byte{}
+	if len(b) == 0 {
+		return s.Write("''")
 	}
 	s.sql = append(s.sql, '?')
 	s.args = append(s.args, b)

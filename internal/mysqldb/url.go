@@ -45,10 +45,12 @@ func parseURL(text string) (*mysql.Config, error) {
 	return config, nil
 }
 
-// Redact returns a URL without its password.
+// Redact returns a URL without its password. Where the password would be is
+// not known of anything else, such as user:password@tcp(host)/database, so that
+// nothing of it is returned.
 func Redact(text string) string {
 	u, err := url.Parse(text)
-	if err != nil {
+	if err != nil || u.Host == "" {
 		return "(not a URL)"
 	}
 	return u.Redacted()

@@ -65,8 +65,8 @@ func (s *Service) openRedis(ctx context.Context, o Options, store state.Store, p
 			return windowsOf(ctx, store, owner)
 		},
 	})
-	ports.Results, err = pendingredis.New(db, pendingredis.Options{})
-	return err
+	ports.Results = pendingredis.New(db, pendingredis.Options{})
+	return nil
 }
 
 // counts are those of a database that does not tell reads from writes.

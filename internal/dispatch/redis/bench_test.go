@@ -9,6 +9,7 @@ import (
 	"sluice/internal/dispatch"
 	"sluice/internal/dispatch/redis"
 	"sluice/internal/domain"
+	"sluice/internal/redisdb"
 	"sluice/internal/testkit"
 )
 
@@ -24,24 +25,52 @@ func BenchmarkJob(b *testing.B) {
 	for _, waiting := range []int64{0, 1_000_000} {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
 			d := filled(b, waiting)
-			var last atomic.Int64
-			last.Store(waiting)
-			b.ResetTimer()
-			var workers sync.WaitGroup
-			for range 50 {
-				workers.Go(func() {
-					for job := last.Add(1); job <= waiting+int64(b.N); job = last.Add(1) {
-						if err := doOne(b, d, job); err != nil {
-							b.Error(err)
-							return
-						}
-					}
-				})
-			}
-			workers.Wait()
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+			fifty(b, func(n int64) error { return doOne(b, d, waiting+n) })
 		})
 	}
+}
+
+// fifty does something b.N times from fifty goroutines.
+func fifty(b *testing.B, do func(n int64) error) {
+	var last atomic.Int64
+	b.ResetTimer()
+	var workers sync.WaitGroup
+	for range 50 {
+		workers.Go(func() {
+			for n := last.Add(1); n <= int64(b.N); n = last.Add(1) {
+				if err := do(n); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+}
+
+// BenchmarkPlainStream is what the same costs without lanes, leases and
+// records: XADD, XREADGROUP and XACK of each message.
+func BenchmarkPlainStream(b *testing.B) {
+	db, err := redisdb.Open(b.Context(), redisdb.Options{URL: testkit.StartRedis(b).URL()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(db.Close)
+	c, key := db.Client, db.Key("plain")
+	if err := c.Do(b.Context(), c.B().XgroupCreate().Key(key).Group("g").Id("$").Mkstream().Build()).Error(); err != nil {
+		b.Fatal(err)
+	}
+	fifty(b, func(n int64) error {
+		if err := c.Do(b.Context(), c.B().Xadd().Key(key).Id("*").FieldValue().FieldValue("job", fmt.Sprint(n)).Build()).Error(); err != nil {
+			return err
+		}
+		read, err := c.Do(b.Context(), c.B().Xreadgroup().Group("g", "c").Count(1).Streams().Key(key).Id(">").Build()).AsXRead()
+		if err != nil {
+			return err
+		}
+		return c.Do(b.Context(), c.B().Xack().Key(key).Group("g").Id(read[key][0].ID).Build()).Error()
+	})
 }
 
 func doOne(b *testing.B, d dispatch.Dispatcher, job int64) error {

@@ -31,27 +31,28 @@ func (d *Dispatcher) Announce(ctx context.Context) {
 		d.changes.again = true
 		return
 	}
-	if !d.begin() {
+	task, done, ok := d.life.begin(context.WithoutCancel(ctx))
+	if !ok {
 		return
 	}
 	d.changes.resting = true
-	go d.announceUntilQuiet(context.WithoutCancel(ctx))
+	go func() {
+		defer done()
+		d.announceUntilQuiet(task)
+	}()
 }
 
 func (d *Dispatcher) announceUntilQuiet(ctx context.Context) {
-	defer d.tasks.Done()
 	for {
-		limited, cancel := context.WithTimeout(ctx, answerTime)
+		// What is left to say when the dispatcher is closed is still said.
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceTime)
 		err := d.db.Client.Do(limited, d.db.Client.B().Publish().Channel(d.db.Key("changed")).Message("").Build()).Error()
 		cancel()
 		if err != nil {
 			// Those who listen look for themselves when they are connected again.
 			d.log.Debug("announce a change", "error", err)
 		}
-		select {
-		case <-time.After(announceGap):
-		case <-d.life.Done():
-		}
+		sleep(ctx, announceGap)
 		if !d.announceAgain() {
 			return
 		}
@@ -101,17 +102,14 @@ func (d *Dispatcher) Changes(ctx context.Context) (<-chan struct{}, func()) {
 // lock.
 func (d *Dispatcher) subscribe(ctx context.Context) {
 	listening, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(d.life, cancel)
-	d.changes.unsubscribe = func() {
-		stop()
-		cancel()
-	}
-	if !d.begin() {
+	d.changes.unsubscribe = cancel
+	task, done, ok := d.life.begin(listening)
+	if !ok {
 		return
 	}
 	go func() {
-		defer d.tasks.Done()
-		d.listen(listening, d.db.Key("changed"), func(string) { d.changes.tell() }, d.changes.tell)
+		defer done()
+		d.listen(task, d.db.Key("changed"), func(string) { d.changes.tell() }, d.changes.tell)
 	}()
 }
 
@@ -145,7 +143,7 @@ func (d *Dispatcher) listen(ctx context.Context, channel string, message func(st
 		conn, free := d.db.Client.Dedicate()
 		err := conn.Receive(hooked, conn.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { message(m.Message) })
 		if ctx.Err() == nil {
-			d.log.Warn("subscription lost", "channel", channel, "error", err)
+			d.log.Debug("subscription lost", "channel", channel, "error", err)
 			conn.Close()
 			missed()
 			sleep(ctx, time.Second)

@@ -60,15 +60,13 @@ func (d *Dispatcher) Lease(ctx context.Context, n int) ([]dispatch.Lease, error)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if !d.begin() {
+	waiting, done, ok := d.life.begin(ctx)
+	if !ok {
 		return nil, errClosed()
 	}
-	defer d.tasks.Done()
-	waiting, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(d.life, cancel)()
+	defer done()
 	leases, err := d.leaseOrWait(waiting, min(n, mostLeased))
-	if waiting.Err() != nil && err != nil {
+	if err != nil && waiting.Err() != nil {
 		err = ctx.Err()
 		if err == nil {
 			err = errClosed()

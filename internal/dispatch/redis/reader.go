@@ -98,14 +98,15 @@ func (d *Dispatcher) dial(ctx context.Context, s *seat) error {
 func (d *Dispatcher) read(ctx context.Context, s *seat, n int, block time.Duration) ([]delivery, error) {
 	end := time.Now().Add(block)
 	if err := d.dial(ctx, s); err != nil {
-		d.stopWaiting(ctx, s)
+		if ctx.Err() != nil {
+			d.withdraw(context.WithoutCancel(ctx), s.noted)
+		}
 		return nil, err
 	}
-	ended, unblocked := make(chan struct{}), make(chan struct{})
+	ended, interrupted := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		defer close(unblocked)
-		d.stopWaiting(ctx, s)
-		d.unblock(context.WithoutCancel(ctx), s, ended)
+		defer close(interrupted)
+		d.interrupt(context.WithoutCancel(ctx), s, ended)
 	})
 	// The server ends the wait; the limit is for one that does not answer.
 	limited, cancel := context.WithDeadline(context.WithoutCancel(ctx), end.Add(answerTime))
@@ -115,7 +116,7 @@ func (d *Dispatcher) read(ctx context.Context, s *seat, n int, block time.Durati
 	reply := s.conn.Do(limited, command)
 	close(ended)
 	if !stop() {
-		<-unblocked
+		<-interrupted
 	}
 	if err := reply.NonRedisError(); err != nil {
 		s.hangUp()
@@ -130,26 +131,36 @@ func (d *Dispatcher) read(ctx context.Context, s *seat, n int, block time.Durati
 	return parseRead(reply)
 }
 
-// stopWaiting withdraws the seat's call if its context has ended.
-func (d *Dispatcher) stopWaiting(ctx context.Context, s *seat) {
-	if ctx.Err() == nil {
-		return
-	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceTime)
-	defer cancel()
-	d.withdraw(limited, s.noted)
-	s.noted = ""
-}
-
-// unblock ends a blocked read without losing what it may have been given. The
-// read may not have begun yet, so it goes on until it has ended. A connection
-// that cannot be unblocked is closed.
-func (d *Dispatcher) unblock(ctx context.Context, s *seat, ended <-chan struct{}) {
+// interrupt ends a blocked read without losing what it may have been given.
+// First the call is withdrawn, so that nothing more is put into a stream for
+// it. A connection that cannot be unblocked in time is closed.
+func (d *Dispatcher) interrupt(ctx context.Context, s *seat, ended <-chan struct{}) {
 	limited, cancel := context.WithTimeout(ctx, graceTime)
 	defer cancel()
+	asked, who, id := make(chan struct{}), s.noted, s.id
+	// The call that is interrupted counts as a task, so there is one to add to.
+	d.life.tasks.Go(func() {
+		defer close(asked)
+		d.withdraw(limited, who)
+		d.unblock(limited, id, ended)
+	})
+	select {
+	case <-asked:
+	case <-limited.Done():
+	}
+	select {
+	case <-ended:
+	case <-limited.Done():
+		s.conn.Close()
+	}
+}
+
+// unblock asks Redis to end a blocked read. The read may not have begun yet, so
+// it asks until it has ended. A key comes first, as in dial.
+func (d *Dispatcher) unblock(ctx context.Context, id int64, ended <-chan struct{}) {
 	err := d.db.Client.Dedicated(func(c rueidis.DedicatedClient) error {
 		for {
-			replies := c.DoMulti(limited, c.B().Exists().Key(d.keys[0]).Build(), c.B().ClientUnblock().ClientId(s.id).Build())
+			replies := c.DoMulti(ctx, c.B().Exists().Key(d.keys[0]).Build(), c.B().ClientUnblock().ClientId(id).Build())
 			if done, err := replies[1].AsInt64(); err != nil || done == 1 {
 				return err
 			}
@@ -160,14 +171,9 @@ func (d *Dispatcher) unblock(ctx context.Context, s *seat, ended <-chan struct{}
 			}
 		}
 	})
-	if err == nil {
-		select {
-		case <-ended:
-			return
-		case <-limited.Done():
-		}
+	if err != nil {
+		d.log.Debug("unblock a read", "error", err)
 	}
-	s.conn.Close()
 }
 
 func parseRead(reply rueidis.RedisResult) (brought []delivery, err error) {

@@ -17,7 +17,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -66,12 +65,7 @@ type Dispatcher struct {
 
 	seats   seats
 	changes changes
-	// life ends when the dispatcher is closed; tasks are what goes on until
-	// then. None begins after the end.
-	ending sync.Mutex
-	life   context.Context //nolint:containedctx // it is the dispatcher's own, not a caller's
-	end    context.CancelFunc
-	tasks  sync.WaitGroup
+	life    lifetime
 }
 
 var _ dispatch.Dispatcher = (*Dispatcher)(nil)
@@ -93,7 +87,7 @@ func New(ctx context.Context, db *redisdb.DB, o Options) (*Dispatcher, error) {
 	}
 	lease := cmp.Or(max(o.Lease, 0), dispatch.DefaultLease)
 	d.header = []string{
-		db.Key("wake"), strconv.FormatInt(lease.Milliseconds(), 10), strconv.Itoa(max(o.LaneLimit, 0)),
+		db.Key("wake"), strconv.FormatInt(ceilMillis(lease), 10), strconv.Itoa(max(o.LaneLimit, 0)),
 		strconv.FormatInt(o.OnLoss.Job, 10), rankOf(o.OnLoss.Priority, o.OnLoss.Class), o.OnLoss.Lane,
 	}
 	d.pushes = d.merge(scripts.push, pushWidth)
@@ -101,40 +95,24 @@ func New(ctx context.Context, db *redisdb.DB, o Options) (*Dispatcher, error) {
 	d.releases = d.merge(scripts.release, releaseWidth)
 	d.renewals = d.merge(scripts.renew, renewWidth)
 	d.requests = batch.New(mostRequests, d.answer)
-	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
 	if _, err := d.run(ctx, scripts.lease, d.consumer, "1"); err != nil {
-		d.end()
 		return nil, err
 	}
 	return d, nil
 }
 
-// Close ends the calls that wait, withdraws them, and removes the consumer
-// unless it still holds leases. The database stays open.
+// Close ends the calls that wait and the schedulers, withdraws what is noted of
+// them, and removes the consumer unless it still holds leases. The database
+// stays open.
 func (d *Dispatcher) Close() {
-	d.ending.Lock()
-	d.end()
-	d.ending.Unlock()
-	d.tasks.Wait()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.life), graceTime)
+	d.life.close()
+	ctx, cancel := context.WithTimeout(context.Background(), graceTime)
 	defer cancel()
 	names := d.seats.close()
 	if _, err := d.run(ctx, scripts.leave, append([]string{d.consumer}, names...)...); err != nil {
 		// What was noted runs out by itself.
 		d.log.Debug("leave the queue", "error", err)
 	}
-}
-
-// begin notes that something goes on until tasks.Done is called, unless the
-// dispatcher is closed.
-func (d *Dispatcher) begin() bool {
-	d.ending.Lock()
-	defer d.ending.Unlock()
-	if d.life.Err() != nil {
-		return false
-	}
-	d.tasks.Add(1)
-	return true
 }
 
 func consumerName(name string) string {

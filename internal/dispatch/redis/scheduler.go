@@ -16,6 +16,8 @@ type scheduler struct {
 	*Dispatcher
 	token   string
 	leading atomic.Bool
+	// failing is set from the first failure until Redis answers again.
+	failing bool
 	// wake has a value when there is a reason to look at once.
 	wake chan struct{}
 }
@@ -39,14 +41,16 @@ type standing struct {
 // else's calls to be on time.
 func (d *Dispatcher) Schedule(ctx context.Context) error {
 	s := &scheduler{Dispatcher: d, token: rand.Text(), wake: make(chan struct{}, 1)}
-	running, cancel := context.WithCancel(ctx)
-	defer context.AfterFunc(d.life, cancel)()
+	running, done, ok := d.life.begin(ctx)
+	if !ok {
+		return errClosed()
+	}
+	defer done()
 	var listening sync.WaitGroup
 	listening.Go(func() { d.listen(running, d.db.Key("wake"), s.told, func() { notify(s.wake) }) })
 	for running.Err() == nil {
 		s.pause(running, s.turn(running))
 	}
-	cancel()
 	listening.Wait()
 	return s.resign(context.WithoutCancel(ctx))
 }
@@ -67,11 +71,13 @@ func (s *scheduler) turn(ctx context.Context) time.Duration {
 	now, err := s.lead(ctx)
 	if err != nil {
 		s.leading.Store(false)
-		if ctx.Err() == nil {
-			s.log.Warn("schedule", "error", err)
+		if ctx.Err() == nil && !s.failing {
+			s.log.Warn("the scheduler cannot reach Redis", "error", err)
 		}
+		s.failing = true
 		return min(time.Second, s.maxWait)
 	}
+	s.failing = false
 	if now.leads != s.leading.Swap(now.leads) {
 		s.log.Info("scheduler", "leads", now.leads, "term", now.term)
 	}

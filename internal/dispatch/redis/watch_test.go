@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -61,15 +62,34 @@ func (w *watcher) text(words ...string) string {
 	return s
 }
 
-// until asks until a condition holds; every question is a trip to Redis, and
-// the test's time limit ends it.
+// until asks until a condition holds. Between two questions it is blocked in
+// Redis for a moment.
 func (w *watcher) until(what string, condition func() bool) {
 	w.Helper()
+	end := time.Now().Add(time.Minute)
 	for !condition() {
-		if w.Context().Err() != nil {
+		if time.Now().After(end) {
 			w.Fatalf("%s did not happen", what)
 		}
+		w.db.Client.Do(w.Context(), w.db.Client.B().Arbitrary("BLPOP").Keys(w.key("never")).Args("0.01").Blocking())
 	}
+}
+
+// untilConnected waits until a dispatcher has found out about all connections
+// that a restart of the server broke: each fails once when it is used.
+func (w *watcher) untilConnected(d *redis.Dispatcher) {
+	w.Helper()
+	inARow := 0
+	w.until("a connection", func() bool {
+		for inARow < 30 {
+			if _, err := d.Stats(w.Context()); err != nil {
+				inARow = 0
+				return false
+			}
+			inARow++
+		}
+		return true
+	})
 }
 
 // untilBlocked waits until so many clients of the server wait in a read.

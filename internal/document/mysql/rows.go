@@ -108,9 +108,13 @@ type place struct {
 	start, size int
 }
 
+// What a document's row usually takes.
+const rowBytes, rowTexts = 192, 8
+
 func documentRow(d *document.Document, at place) mysqldb.Row {
 	var row mysqldb.Row
 	kind, name := keyOf(string(d.Kind), kindWidth), keyOf(d.Name, nameWidth)
+	row.Grow(rowBytes, rowTexts)
 	row.Write("(").Int(d.Account).Write(",").Blob(kind).Write(",").Blob(name)
 	row.Write(",").Blob(restOf(string(d.Kind), kindWidth)).Write(",").Blob(restOf(d.Name, nameWidth)).Write(",")
 	row.Ints(mysqldb.Micros(d.Version), d.Repository, d.Number, d.Stars, d.Additions, d.Deletions,

@@ -78,7 +78,7 @@ func (s *Store) Pack(ctx context.Context, docs []document.Document) ([]mysqldb.R
 	rows := mysqldb.Rows{Insert: insertDocument, Rows: make([]mysqldb.Row, 0, len(docs))}
 	for i, part := range parts {
 		id := first + int64(i)
-		var plain []byte
+		plain := make([]byte, 0, size(part))
 		for k := range part {
 			rows.Rows = append(rows.Rows, documentRow(&part[k], place{id, len(plain), len(part[k].Raw)}))
 			plain = append(plain, part[k].Raw...)
@@ -93,18 +93,26 @@ func (s *Store) Pack(ctx context.Context, docs []document.Document) ([]mysqldb.R
 	return []mysqldb.Rows{chunks, rows}, nil
 }
 
+func size(docs []document.Document) int {
+	n := 0
+	for i := range docs {
+		n += len(docs[i].Raw)
+	}
+	return n
+}
+
 // split cuts documents into what shares a chunk: neighbours of one account, up
 // to a size.
 func split(docs []document.Document) [][]document.Document {
 	var parts [][]document.Document
-	from, size := 0, 0
+	from, total := 0, 0
 	for i := range docs {
 		n := len(docs[i].Raw)
-		if i > from && (docs[i].Account != docs[from].Account || size+n > maxChunk) {
+		if i > from && (docs[i].Account != docs[from].Account || total+n > maxChunk) {
 			parts = append(parts, docs[from:i])
-			from, size = i, 0
+			from, total = i, 0
 		}
-		size += n
+		total += n
 	}
 	return append(parts, docs[from:])
 }

@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/document"
 	"sluice/internal/domain"
-	pendingredis "sluice/internal/pending/redis"
+	"sluice/internal/pending/redis"
 	"sluice/internal/redisdb"
 	"sluice/internal/state"
 	"sluice/internal/testkit"
@@ -15,125 +16,188 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
 
-func open(t *testing.T, url string, o pendingredis.Options) *pendingredis.Results {
+func connect(t *testing.T, url string) *redisdb.DB {
 	t.Helper()
 	db, err := redisdb.Open(t.Context(), redisdb.Options{URL: url, Prefix: testkit.Prefix(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	r, err := pendingredis.New(db, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return db
 }
 
-// fill sets every field, also those that are added one day.
-func fill(v reflect.Value, depth int) {
-	switch v.Kind() {
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem(), depth)
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-		for i := range 2 {
-			fill(v.Index(i), depth+i)
-		}
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[time.Time]() {
-			v.Set(reflect.ValueOf(time.Date(2026, 3, 1+depth, 12, 0, 0, 123456000, time.UTC)))
-			return
-		}
-		for i := range v.NumField() {
-			fill(v.Field(i), depth+i+1)
-		}
-	case reflect.String:
-		v.SetString("text " + string(rune('a'+depth%26)))
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Int, reflect.Int64:
-		v.SetInt(int64(depth + 1))
-	case reflect.Uint8:
-		v.SetUint(uint64(depth%3 + 1))
-	case reflect.Uint64:
-		v.SetUint(uint64(depth + 1))
-	default:
-		panic("fill does not know " + v.Type().String())
-	}
-}
-
-func filled() state.Outcome {
+// filled is an outcome with something in every field there is, and something
+// else in each, so that no field can be forgotten or taken for another.
+func filled(t *testing.T) state.Outcome {
+	t.Helper()
 	var o state.Outcome
-	fill(reflect.ValueOf(&o).Elem(), 0)
+	f := filler{T: t}
+	f.fill(reflect.ValueOf(&o).Elem(), "Outcome")
 	return o
 }
 
-func TestResultComesBackWhole(t *testing.T) {
-	for name, url := range map[string]string{"single": testkit.Redis(t), "cluster": testkit.RedisCluster(t)} {
+type filler struct {
+	*testing.T
+	n int64
+}
+
+func (f *filler) fill(v reflect.Value, path string) {
+	f.Helper()
+	f.n++
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		v.Set(reflect.ValueOf(time.Date(2026, 3, 1, 12, 0, 0, int(123456789+f.n), time.UTC)))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if !v.Type().Field(i).IsExported() {
+				f.Fatalf("%s.%s is not exported and would be lost", path, v.Type().Field(i).Name)
+			}
+			f.fill(v.Field(i), path+"."+v.Type().Field(i).Name)
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		f.fill(v.Elem(), path)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range 2 {
+			f.fill(v.Index(i), path)
+		}
+	case reflect.String:
+		v.SetString(path + string(rune('a'+f.n%26)))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1<<40 + f.n)
+	case reflect.Uint8:
+		v.SetUint(uint64(1 + f.n%3))
+	case reflect.Uint64:
+		v.SetUint(1<<60 + uint64(f.n))
+	default:
+		f.Fatalf("%s is of kind %s, which this test does not fill yet", path, v.Kind())
+	}
+}
+
+func TestResults(t *testing.T) {
+	for name, url := range map[string]func(testing.TB) string{"single": testkit.Redis, "cluster": testkit.RedisCluster} {
 		t.Run(name, func(t *testing.T) {
-			r := open(t, url, pendingredis.Options{})
-			o := filled()
-			for job := int64(1); job <= 5; job++ {
-				o.Job = job
-				if err := r.Keep(t.Context(), o); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for range 2 { // taking does not remove
-				got, ok, err := r.Take(t.Context(), 5)
-				if err != nil || !ok || !reflect.DeepEqual(got, o) {
-					t.Fatalf("took %+v, %v, %v\nwant %+v", got, ok, err, o)
-				}
-			}
-			if err := r.Drop(t.Context(), 1, 2, 5, 99); err != nil {
-				t.Fatal(err)
-			}
-			for job, want := range map[int64]bool{1: false, 3: true, 5: false, 99: false} {
-				if _, ok, err := r.Take(t.Context(), job); err != nil || ok != want {
-					t.Errorf("job %d: kept %v, %v", job, ok, err)
-				}
-			}
+			db := connect(t, url(t))
+			results := redis.New(db, redis.Options{})
+			t.Run("every field comes back", func(t *testing.T) { everyField(t, results) })
+			t.Run("each job has its own", func(t *testing.T) { eachItsOwn(t, results) })
+			t.Run("the newest counts", func(t *testing.T) { newestCounts(t, results) })
+			t.Run("a life of an hour", func(t *testing.T) { lifeOfAnHour(t, db, results) })
+			t.Run("what is too large is refused", func(t *testing.T) { tooLarge(t, results) })
+			t.Run("what cannot be read is an error", func(t *testing.T) { unreadable(t, db, results) })
 		})
 	}
 }
 
-func TestEmptyResultComesBack(t *testing.T) {
-	r := open(t, testkit.Redis(t), pendingredis.Options{})
-	want := state.Outcome{Job: 7, Attempt: 3, To: domain.JobSucceeded}
-	if err := r.Keep(t.Context(), want); err != nil {
-		t.Fatal(err)
+func take(t *testing.T, r *redis.Results, job int64) (state.Outcome, bool) {
+	t.Helper()
+	o, kept, err := r.Take(t.Context(), job)
+	if err != nil {
+		t.Fatalf("Take(%d): %v", job, err)
 	}
-	if got, ok, err := r.Take(t.Context(), 7); err != nil || !ok || !reflect.DeepEqual(got, want) {
-		t.Errorf("took %+v, %v, %v", got, ok, err)
+	return o, kept
+}
+
+func keep(t *testing.T, r *redis.Results, o state.Outcome) {
+	t.Helper()
+	if err := r.Keep(t.Context(), o); err != nil {
+		t.Fatalf("Keep(%d): %v", o.Job, err)
 	}
 }
 
-func TestResultExpires(t *testing.T) {
-	r := open(t, testkit.Redis(t), pendingredis.Options{Life: 50 * time.Millisecond})
-	if err := r.Keep(t.Context(), state.Outcome{Job: 1}); err != nil {
+func everyField(t *testing.T, r *redis.Results) {
+	want := filled(t)
+	keep(t, r, want)
+	for range 2 { // reading does not remove
+		if got, kept := take(t, r, want.Job); !kept || !reflect.DeepEqual(got, want) {
+			t.Fatalf("kept %v\ngot  %+v\nwant %+v", kept, got, want)
+		}
+	}
+	empty := state.Outcome{Job: 5}
+	keep(t, r, empty)
+	if got, _ := take(t, r, 5); !reflect.DeepEqual(got, empty) {
+		t.Fatalf("got %+v, want an outcome with nothing but its job", got)
+	}
+}
+
+func eachItsOwn(t *testing.T, r *redis.Results) {
+	for job := range int64(50) {
+		keep(t, r, state.Outcome{Job: 100 + job, Attempt: job})
+	}
+	if err := r.Drop(t.Context(), 100, 110, 120, 9999); err != nil {
 		t.Fatal(err)
 	}
-	for {
-		_, ok, err := r.Take(t.Context(), 1)
-		if err != nil {
+	if err := r.Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for job := range int64(50) {
+		o, kept := take(t, r, 100+job)
+		if dropped := job == 0 || job == 10 || job == 20; kept == dropped || kept && o.Attempt != job {
+			t.Errorf("job %d: kept %v, %+v", 100+job, kept, o)
+		}
+	}
+}
+
+func newestCounts(t *testing.T, r *redis.Results) {
+	keep(t, r, state.Outcome{Job: 7, Attempt: 1, Owner: "first"})
+	keep(t, r, state.Outcome{Job: 7, Attempt: 2})
+	if o, _ := take(t, r, 7); o.Attempt != 2 || o.Owner != "" {
+		t.Fatalf("got %+v, want the second", o)
+	}
+}
+
+func lifeOfAnHour(t *testing.T, db *redisdb.DB, r *redis.Results) {
+	keep(t, r, state.Outcome{Job: 8})
+	c := db.Client
+	left, err := c.Do(t.Context(), c.B().Pttl().Key(db.OwnKey("8", "result")).Build()).AsInt64()
+	if d := time.Duration(left) * time.Millisecond; err != nil || d > time.Hour || d < 59*time.Minute {
+		t.Fatalf("it lives for %v, %v, want an hour", d, err)
+	}
+}
+
+func tooLarge(t *testing.T, r *redis.Results) {
+	o := state.Outcome{Job: 9, Documents: []document.Document{{Raw: make([]byte, 64<<20)}}}
+	if err := r.Keep(t.Context(), o); domain.CodeOf(err) != domain.CodeInvalid {
+		t.Fatalf("Keep: %v, want code invalid", err)
+	}
+	if _, kept := take(t, r, 9); kept {
+		t.Fatal("it was kept all the same")
+	}
+	o.Documents[0].Raw = make([]byte, 60<<20)
+	keep(t, r, o)
+	if got, _ := take(t, r, 9); len(got.Documents) != 1 || len(got.Documents[0].Raw) != 60<<20 {
+		t.Fatal("a result just below the bound did not come back")
+	}
+}
+
+func unreadable(t *testing.T, db *redisdb.DB, r *redis.Results) {
+	c := db.Client
+	for _, text := range []string{"", "something else", "\x01something else"} {
+		if err := c.Do(t.Context(), c.B().Set().Key(db.OwnKey("10", "result")).Value(text).Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
-		if !ok {
-			return
+		if _, kept, err := r.Take(t.Context(), 10); kept || domain.CodeOf(err) != domain.CodeCorrupt {
+			t.Fatalf("Take of %q: kept %v, %v, want code corrupt", text, kept, err)
 		}
-		<-time.After(10 * time.Millisecond)
 	}
 }
 
-func TestUnavailableWhileRedisIsDown(t *testing.T) {
+func TestWithoutRedis(t *testing.T) {
 	server := testkit.StartRedis(t)
-	r := open(t, server.URL(), pendingredis.Options{})
+	r := redis.New(connect(t, server.URL()), redis.Options{Life: time.Minute})
 	server.Kill()
 	if err := r.Keep(t.Context(), state.Outcome{Job: 1}); domain.CodeOf(err) != domain.CodeUnavailable {
-		t.Errorf("keep: %v", err)
+		t.Errorf("Keep: %v", err)
 	}
 	if _, _, err := r.Take(t.Context(), 1); domain.CodeOf(err) != domain.CodeUnavailable {
-		t.Errorf("take: %v", err)
+		t.Errorf("Take: %v", err)
+	}
+	if err := r.Drop(t.Context(), 1, 2); domain.CodeOf(err) != domain.CodeUnavailable {
+		t.Errorf("Drop: %v", err)
 	}
 }

@@ -116,4 +116,3 @@ func benchBucket(b *testing.B, names []string) {
 		return redisdb.Failure(script.Exec(b.Context(), db.Client, []string{key}, []string{"1000000000", "1000000000"}).Error())
 	})
 }
-func rueidisLua() *rueidis.Lua { return rueidis.NewLuaScript(tokenBucket) }

@@ -51,13 +51,13 @@ type pair struct {
 // is shown.
 //
 // They differ on purpose in what is left after Redis lost everything (see
-// loss_test.go), in permits whose holder is gone, and when the clock is set
+// loss_random_test.go), in permits whose holder is gone, and when the clock is set
 // back: the keeper in memory has then already forgotten points that the one in
 // Redis, which writes less, still holds.
 func TestSameDecisionsAsInMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed(t), 0))
 	db := connect(t, testkit.Redis(t))
-	rounds := 150
+	rounds := 400
 	if testing.Short() {
 		rounds = 20
 	}

@@ -6,7 +6,7 @@ import "context"
 // lives would: a test cannot wait for that.
 func (k *Keeper) Bury(ctx context.Context, owners ...string) error {
 	for _, owner := range owners {
-		if _, err := k.sweep(ctx, owner, 0); err != nil {
+		if err := k.sweep(ctx, owner, 0); err != nil {
 			return err
 		}
 	}

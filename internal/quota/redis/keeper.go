@@ -10,6 +10,7 @@ package redis
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"sluice/internal/batch"
@@ -57,6 +58,8 @@ type Keeper struct {
 	// common to the keeper.
 	anyConfig string
 	groups    groups
+	// highest is the highest number of a permit that this keeper was granted.
+	highest atomic.Uint64
 }
 
 var _ quota.Keeper = (*Keeper)(nil)

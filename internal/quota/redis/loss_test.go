@@ -3,8 +3,6 @@ package redis_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -101,6 +99,9 @@ func TestFlushInTheMiddleOfAWindow(t *testing.T) {
 		s.settle(flying[i], r)
 		s.settle(flying[i], r) // repeated, as its answer was lost
 	}
+	if w, err := s.keeper.Windows(t.Context(), "alice"); err != nil || len(w) != 1 || w[0].InFlight != 35 {
+		t.Fatalf("Windows: %+v, %v, want 35 in flight: each of five counts once", w, err)
+	}
 	for _, p := range flying[5:] {
 		s.settle(p, u.Count(s.Now(), p.Ask))
 	}
@@ -142,6 +143,28 @@ func TestLossWithNothingUnderWay(t *testing.T) {
 	}
 }
 
+// TestAnswerOfTheWindowBefore: it tells nothing about what is left of the one
+// that Redis lost.
+func TestAnswerOfTheWindowBefore(t *testing.T) {
+	s := newStand(t, connect(t, testkit.Redis(t)), lossConfig(100, 2), noon)
+	u := &quotatest.Upstream{Limit: 100, Window: time.Hour}
+	slow := s.grant(1)[0]
+	answer := u.Count(s.Now(), slow.Ask)
+	first := s.grant(1)[0]
+	s.settle(first, u.Count(s.Now(), first.Ask))
+	s.Advance(61 * time.Minute)
+	for range 95 {
+		p := s.grant(1)[0]
+		s.settle(p, u.Count(s.Now(), p.Ask))
+	}
+	s.forget()
+	s.settle(slow, answer)
+	s.Advance(time.Minute)
+	if d := s.decide(ask()); d.Granted {
+		t.Fatal("an answer of the window before opened this one")
+	}
+}
+
 // TestDeleteWhileManyReserve deletes the state again and again while callers
 // reserve and settle.
 func TestDeleteWhileManyReserve(t *testing.T) {
@@ -157,12 +180,8 @@ func TestDeleteWhileManyReserve(t *testing.T) {
 	for i := range callers {
 		all.Go(func() {
 			for n := range 40 {
-				d := s.decide(ask())
-				if d.Granted {
-					counting.Lock()
-					r := u.Count(s.Now(), d.Permit.Ask)
-					counting.Unlock()
-					s.settle(d.Permit, r)
+				if err := s.call(u, &counting); err != nil {
+					t.Error(err)
 				}
 				if i == 0 && n%10 == 5 {
 					deleting <- struct{}{}
@@ -186,138 +205,19 @@ func TestDeleteWhileManyReserve(t *testing.T) {
 	}
 }
 
-// TestNeverTooManyThroughLosses plays random orders of reservations, arrivals,
-// answers, lost answers, resets and losses of everything in Redis. Calls that
-// are under way at a loss live on, arrive and are given back after it.
-func TestNeverTooManyThroughLosses(t *testing.T) {
-	rng := rand.New(rand.NewPCG(seed(t), 0))
-	db := connect(t, testkit.Redis(t))
-	rounds, reopened := 400, 0
-	if testing.Short() {
-		rounds = 50
+// call makes one call if it is granted.
+func (s *stand) call(u *quotatest.Upstream, counting sync.Locker) error {
+	d, err := s.keeper.Reserve(s.Context(), ask())
+	if err != nil || !d.Granted {
+		return err
 	}
-	for range rounds {
-		limit, window := 1+rng.IntN(60), time.Duration(2+rng.IntN(300))*time.Second
-		points, period := []int{0, 0, 5}[rng.IntN(3)], time.Duration(31+rng.IntN(60))*time.Second
-		s := newStand(t, db, quota.Config{
-			Concurrency: 1 + rng.IntN(4),
-			Buckets:     map[string]quota.Limits{"core": {Limit: limit, Window: window, PointsPerMinute: points, PointsPeriod: period}},
-		}, noon)
-		s.forget()
-		w := &lossy{stand: s, rng: rng, up: &quotatest.Upstream{
-			Limit: limit, Window: window, PointsPerPeriod: points, Period: period,
-			Ahead: time.Duration(rng.Int64N(int64(4*time.Hour))).Truncate(time.Millisecond) - 2*time.Hour,
-		}}
-		for range 150 {
-			w.step()
-		}
-		if w.up.TooMany > 0 || w.up.TooDense > 0 {
-			t.Fatalf("%d calls too many, %d too dense; limit %d, window %v, %d points in %v", w.up.TooMany, w.up.TooDense, limit, window, points, period)
-		}
-		reopened += w.reopened
-	}
-	if reopened == 0 {
-		t.Fatal("no window was ever used again after a loss in it")
-	}
-}
-
-// lossy is a world in which Redis forgets.
-type lossy struct {
-	*stand
-	rng     *rand.Rand
-	up      *quotatest.Upstream
-	flights []*flight
-	lostAt  time.Time
-	// reopened counts calls granted in the window of a loss.
-	reopened int
-}
-
-type flight struct {
-	permit quota.Permit
-	at     time.Time
-	landed bool
-	answer quota.Response
-}
-
-func (w *lossy) step() {
-	// What the keeper takes for granted: a call has reached the upstream, or
-	// never will, half a minute after it was granted.
-	for _, f := range slices.Clone(w.flights) {
-		if w.Now().Sub(f.at) > 25*time.Second {
-			w.end(f)
-		}
-	}
-	switch n := w.rng.IntN(20); {
-	case n < 8:
-		if d := w.decide(ask()); d.Granted {
-			w.flights = append(w.flights, &flight{permit: d.Permit, at: w.Now()})
-			if i := len(w.up.Usage) - 1; i >= 0 && w.lostAt.After(w.up.Usage[i].FirstCall) && w.Now().Before(w.up.Usage[i].End) {
-				w.reopened++
-			}
-		}
-	case n < 11:
-		if f := w.pick(); f != nil {
-			w.land(f)
-		}
-	case n < 15:
-		if f := w.pick(); f != nil {
-			w.end(f)
-		}
-	case n < 16:
-		w.forget()
-		w.lostAt = w.Now()
-	case n < 17 && len(w.up.Usage) > 0:
-		offset := time.Duration(w.rng.IntN(1250)-50) * time.Millisecond
-		w.advance(w.up.Reset(w.Now()).Add(offset).Sub(w.Now()))
-	default:
-		most := []time.Duration{time.Millisecond, time.Second, 20 * time.Second}[w.rng.IntN(3)]
-		w.advance(time.Duration(w.rng.Int64N(int64(most))))
-	}
-}
-
-// advance passes time; calls under way end in it as soon as they must.
-func (w *lossy) advance(d time.Duration) {
-	for d > 0 {
-		next := min(d, 4*time.Second)
-		w.Advance(next)
-		d -= next
-		for _, f := range slices.Clone(w.flights) {
-			if w.Now().Sub(f.at) > 20*time.Second {
-				w.end(f)
-			}
-		}
-	}
-}
-
-func (w *lossy) pick() *flight {
-	if len(w.flights) == 0 {
-		return nil
-	}
-	return w.flights[w.rng.IntN(len(w.flights))]
-}
-
-func (w *lossy) land(f *flight) {
-	if !f.landed {
-		f.landed, f.answer = true, w.up.Count(w.Now(), f.permit.Ask)
-	}
-}
-
-// end gives a permit back: with the answer, without it, or as never sent.
-func (w *lossy) end(f *flight) {
-	w.flights = slices.DeleteFunc(w.flights, func(g *flight) bool { return g == f })
-	if !f.landed && w.rng.IntN(4) == 0 {
-		window, err := w.keeper.Refund(w.Context(), f.permit, quota.Response{})
-		if err != nil {
-			w.Fatalf("Refund: %v", err)
-		}
-		w.Persist(window)
-		return
-	}
-	w.land(f)
-	if w.rng.IntN(8) == 0 {
-		f.answer = quota.Response{}
-	}
-	w.settle(f.permit, f.answer)
+	s.Persist(d.Window)
+	counting.Lock()
+	r := u.Count(s.Now(), d.Permit.Ask)
+	counting.Unlock()
+	w, err := s.keeper.Settle(s.Context(), d.Permit, r)
+	s.Persist(w)
+	return err
 }
 
 func TestSequenceIsAboveWhatIsStored(t *testing.T) {

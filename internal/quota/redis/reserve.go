@@ -82,10 +82,22 @@ func (k *Keeper) reserveSame(ctx context.Context, owner string, asks []*asked) (
 			a.decision = quota.Decision{RetryAt: fromMicros(value), Reason: reasons[what-reasonAt]}
 			continue
 		}
+		k.remember(uint64(value))
 		a.decision = quota.Decision{Granted: true, Permit: quota.Permit{ID: uint64(value), Ask: a.Ask, GrantedAt: now}}
 		if what == answerStoreFirst {
 			a.decision.Window = window(owner, a.Bucket, stored)
 		}
 	}
 	return n[1] == 1, nil
+}
+
+// remember keeps the highest number of a permit, so that a state that is made
+// anew begins above it even if the server's clock was set back.
+func (k *Keeper) remember(id uint64) {
+	for {
+		seen := k.highest.Load()
+		if id <= seen || k.highest.CompareAndSwap(seen, id) {
+			return
+		}
+	}
 }

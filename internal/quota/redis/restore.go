@@ -18,20 +18,20 @@ func (k *Keeper) restore(ctx context.Context, owner string) error {
 			return domain.Errorf(domain.CodeUnavailable, "read the stored quota windows: %w", err)
 		}
 	}
-	var highest uint64
+	highest := k.highest.Load()
 	args := []string{k.clock(), "", k.anyConfig}
 	for _, w := range stored {
 		b, ok := k.buckets[w.Bucket]
 		if !ok || w.Owner != owner {
 			continue
 		}
-		highest = max(highest, w.Seq)
+		highest = max(highest, w.Seq/sequenceStep+1)
 		var r record
 		r.integers(w.Limit)
 		r.times(w.Reset, w.Started, w.ParkedUntil)
 		args = append(args, b.field, b.config, string(r))
 	}
-	args[1] = strconv.FormatUint(highest/sequenceStep+1, 10)
+	args[1] = strconv.FormatUint(highest, 10)
 	m, err := k.scripts.restore.Run(ctx, k.db, []string{k.key(owner)}, args)
 	if err != nil {
 		return err
@@ -45,17 +45,13 @@ func (k *Keeper) restore(ctx context.Context, owner string) error {
 // tidy ends permits whose holder is gone. If it fails, the next decision says
 // again that it is due.
 func (k *Keeper) tidy(ctx context.Context, owner string) {
-	_, _ = k.sweep(ctx, owner, k.opts.PermitLife)
+	_ = k.sweep(ctx, owner, k.opts.PermitLife)
 	k.list(ctx, owner)
 }
 
-// sweep ends the owner's permits that have been out for so long, and returns
-// how many.
-func (k *Keeper) sweep(ctx context.Context, owner string, life time.Duration) (int64, error) {
+// sweep ends the owner's permits that have been out for so long.
+func (k *Keeper) sweep(ctx context.Context, owner string, life time.Duration) error {
 	args := append([]string{k.clock(), strconv.FormatInt(life.Microseconds(), 10)}, k.everyBucket...)
-	m, err := k.scripts.sweep.Run(ctx, k.db, []string{k.key(owner)}, args)
-	if err != nil {
-		return 0, err
-	}
-	return m.AsInt64()
+	_, err := k.scripts.sweep.Run(ctx, k.db, []string{k.key(owner)}, args)
+	return err
 }

@@ -25,7 +25,7 @@ func loadScripts() scripts {
 	}
 	return scripts{
 		reserve: load("grant", "common", "reserve"),
-		settle:  load("common", "learn", "settle"),
+		settle:  load("answer", "common", "learn", "settle"),
 		sweep:   load("common", "learn", "sweep"),
 		restore: load("common", "restore"),
 		windows: load("common", "windows"),

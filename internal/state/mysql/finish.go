@@ -3,7 +3,6 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"slices"
 
 	"sluice/internal/domain"
 	"sluice/internal/mysqldb"
@@ -23,15 +22,6 @@ type finishItem struct {
 	repeated bool
 }
 
-// fence is what decides whether an outcome may be applied.
-type fence struct {
-	run, account int64
-	priority     domain.Priority
-	status       domain.JobStatus
-	attempt      int64
-	expected     int64
-}
-
 // Finish implements state.Jobs.
 func (s *Store) Finish(ctx context.Context, o state.Outcome) (state.Effect, error) {
 	switch o.To {
@@ -47,96 +37,43 @@ func (s *Store) Finish(ctx context.Context, o state.Outcome) (state.Effect, erro
 		}
 		item.documents = rows
 	}
-	if err := s.finishes.Do(ctx, item); err != nil {
+	if err := s.calls.Do(ctx, &call{finish: item}); err != nil {
 		return state.Effect{}, err
 	}
 	return item.effect, item.err
 }
 
-func (s *Store) applyFinishes(ctx context.Context, items []*finishItem) error {
-	return apart(items, func(part []*finishItem) error {
-		next := 0
-		for _, item := range part {
-			next += len(item.outcome.Next)
-		}
-		first, err := s.jobIDs.Take(ctx, next)
-		if err != nil {
-			return err
-		}
-		return s.db.Tx(ctx, func(tx *sql.Tx) error { return s.finishAll(ctx, tx, part, first) })
-	}, func(item *finishItem, err error) { item.effect, item.err = state.Effect{}, err })
-}
-
-// finishAll commits the outcomes of a group with one statement for each thing
-// there is to do, not for each outcome. The ids of new jobs begin with firstID.
-func (s *Store) finishAll(ctx context.Context, tx *sql.Tx, items []*finishItem, firstID int64) error {
-	fresh, err := checkFences(ctx, tx, items)
-	if err != nil {
-		return err
+// checkFinish sorts out outcomes that may not be applied: another attempt owns
+// the job, the state machine refuses, or it was committed before.
+func (g *group) checkFinish(item *finishItem, f *fence) {
+	item.effect, item.err, item.repeated, item.fence = state.Effect{}, nil, false, fence{}
+	o := &item.outcome
+	if f == nil {
+		item.err = domain.Errorf(domain.CodeNotFound, "there is no job %d", o.Job)
+		return
 	}
-	g := &finishGroup{store: s, tx: tx, items: fresh, runs: map[int64]*runDelta{}, firstID: firstID}
-	for _, step := range []func(context.Context) error{
-		g.lockFailing, g.succeed, g.moveOthers, g.createNext, g.writeDocuments, g.remember, g.dropResources,
-		g.settleRuns, g.learnOwners, g.pauseAccounts, g.holdPaused, g.closeRuns, g.putWindows,
-	} {
-		if err := step(ctx); err != nil {
-			return err
+	item.fence = *f
+	switch {
+	case f.attempt != o.Attempt:
+		item.err = domain.Errorf(domain.CodeStale, "job %d belongs to attempt %d by now, not to %d", o.Job, f.attempt, o.Attempt)
+	case f.status == o.To:
+		item.repeated = true
+	case f.status != domain.JobRunning:
+		item.err = domain.Errorf(domain.CodeStale, "job %d is %s by now", o.Job, f.status)
+	default:
+		if _, item.err = domain.MoveJob(f.status, o.To); item.err == nil {
+			g.items = append(g.items, item)
+			f.status = o.To
 		}
 	}
-	return answerRepeated(ctx, tx, items)
-}
-
-// checkFences locks the jobs and sorts out outcomes that may not be applied:
-// another attempt owns the job, the state machine refuses, or it was committed
-// before.
-func checkFences(ctx context.Context, tx *sql.Tx, items []*finishItem) ([]*finishItem, error) {
-	ids := make([]int64, len(items))
-	for i, item := range items {
-		item.effect, item.err, item.repeated, item.fence = state.Effect{}, nil, false, fence{}
-		ids[i] = item.outcome.Job
-	}
-	slices.Sort(ids)
-	fences := make(map[int64]*fence, len(items))
-	err := lockJobs(ctx, tx, slices.Compact(ids), "id, run_id, account_id, priority, status, attempt, expected", nil, func(r *sql.Rows) error {
-		var id int64
-		f := &fence{}
-		err := r.Scan(&id, &f.run, &f.account, &f.priority, &f.status, &f.attempt, &f.expected)
-		fences[id] = f
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	fresh := make([]*finishItem, 0, len(items))
-	for _, item := range items {
-		f := fences[item.outcome.Job]
-		if f == nil {
-			item.err = domain.Errorf(domain.CodeNotFound, "there is no job %d", item.outcome.Job)
-			continue
-		}
-		item.fence = *f
-		switch {
-		case f.attempt != item.outcome.Attempt:
-			item.err = domain.Errorf(domain.CodeStale, "job %d belongs to attempt %d by now, not to %d", item.outcome.Job, f.attempt, item.outcome.Attempt)
-		case f.status == item.outcome.To:
-			item.repeated = true
-		case f.status != domain.JobRunning:
-			item.err = domain.Errorf(domain.CodeStale, "job %d is %s by now", item.outcome.Job, f.status)
-		default:
-			if _, item.err = domain.MoveJob(f.status, item.outcome.To); item.err == nil {
-				fresh = append(fresh, item)
-				f.status = item.outcome.To
-			}
-		}
-	}
-	return fresh, nil
 }
 
 // answerRepeated tells the finisher of a committed outcome, whose first answer
 // was lost, what it brought about, as far as it still matters.
-func answerRepeated(ctx context.Context, tx *sql.Tx, items []*finishItem) error {
-	for _, item := range items {
-		if !item.repeated {
+func answerRepeated(ctx context.Context, tx *sql.Tx, calls []*call) error {
+	for _, c := range calls {
+		item := c.finish
+		if item == nil || !item.repeated {
 			continue
 		}
 		var err error

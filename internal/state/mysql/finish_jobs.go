@@ -9,20 +9,9 @@ import (
 	"sluice/internal/mysqldb"
 )
 
-// finishGroup is one group of outcomes being applied.
-type finishGroup struct {
-	store   *Store
-	tx      *sql.Tx
-	items   []*finishItem
-	runs    map[int64]*runDelta
-	firstID int64
-	// closing are runs whose last job has ended with this group.
-	closing []int64
-}
-
 // lockFailing locks the unfinished jobs of runs that an outcome fails before
 // any run is locked. More may come until then; those are locked in the end.
-func (g *finishGroup) lockFailing(ctx context.Context) error {
+func (g *group) lockFailing(ctx context.Context) error {
 	for _, item := range g.items {
 		if item.outcome.FailRun == "" {
 			continue
@@ -35,7 +24,7 @@ func (g *finishGroup) lockFailing(ctx context.Context) error {
 }
 
 // pick returns the items whose job succeeded, or the others, and their jobs.
-func (g *finishGroup) pick(succeeded bool) (items []*finishItem, ids []int64) {
+func (g *group) pick(succeeded bool) (items []*finishItem, ids []int64) {
 	for _, item := range g.items {
 		if (item.outcome.To == domain.JobSucceeded) == succeeded {
 			items, ids = append(items, item), append(ids, item.outcome.Job)
@@ -45,13 +34,13 @@ func (g *finishGroup) pick(succeeded bool) (items []*finishItem, ids []int64) {
 }
 
 // succeed ends the successful jobs.
-func (g *finishGroup) succeed(ctx context.Context) error {
+func (g *group) succeed(ctx context.Context) error {
 	items, ids := g.pick(true)
 	if len(items) == 0 {
 		return nil
 	}
 	for _, item := range items {
-		d := g.delta(item)
+		d := g.finisher(item)
 		d.end(item)
 		d.documents += int64(item.outcome.Items)
 	}
@@ -66,14 +55,14 @@ func (g *finishGroup) succeed(ctx context.Context) error {
 }
 
 // moveOthers handles what did not succeed.
-func (g *finishGroup) moveOthers(ctx context.Context) error {
+func (g *group) moveOthers(ctx context.Context) error {
 	items, ids := g.pick(false)
 	if len(items) == 0 {
 		return nil
 	}
 	done := func(i int) bool { return items[i].outcome.To == domain.JobFailed }
 	for i, item := range items {
-		d := g.delta(item)
+		d := g.finisher(item)
 		if done(i) {
 			d.end(item)
 		}
@@ -108,7 +97,7 @@ func flag(on bool) int64 {
 }
 
 // createNext inserts the jobs that the outcomes lead to.
-func (g *finishGroup) createNext(ctx context.Context) error {
+func (g *group) createNext(ctx context.Context) error {
 	var plans []plannedJobs
 	parents := map[int64]*finishItem{}
 	for _, item := range g.items {
@@ -132,14 +121,14 @@ func (g *finishGroup) createNext(ctx context.Context) error {
 		item := parents[created[i].ParentID]
 		item.effect.Created = append(item.effect.Created, refOf(&created[i]))
 		item.effect.Rows = append(item.effect.Rows, created[i])
-		d := g.delta(item)
+		d := g.finisher(item)
 		d.pending++
 		d.known += int64(created[i].Expected)
 	}
 	return nil
 }
 
-func (g *finishGroup) writeDocuments(ctx context.Context) error {
+func (g *group) writeDocuments(ctx context.Context) error {
 	var rows []mysqldb.Rows
 	for _, item := range g.items {
 		rows = append(rows, item.documents...)
@@ -159,7 +148,7 @@ func (g *finishGroup) writeDocuments(ctx context.Context) error {
 }
 
 // remember stores cursors and pages.
-func (g *finishGroup) remember(ctx context.Context) error {
+func (g *group) remember(ctx context.Context) error {
 	var cursors, pages []mysqldb.Row
 	for _, item := range g.items {
 		for i := range item.outcome.Cursors {
@@ -176,7 +165,7 @@ func (g *finishGroup) remember(ctx context.Context) error {
 var droppable = []domain.JobStatus{domain.JobReady, domain.JobEnqueued, domain.JobPaused}
 
 // dropResources cancels waiting jobs whose resource the upstream no longer has.
-func (g *finishGroup) dropResources(ctx context.Context) error {
+func (g *group) dropResources(ctx context.Context) error {
 	for _, item := range g.items {
 		if item.outcome.DropResource == "" {
 			continue
@@ -188,7 +177,7 @@ func (g *finishGroup) dropResources(ctx context.Context) error {
 			return err
 		}
 		var dropped []int64
-		d := g.delta(item)
+		d := g.finisher(item)
 		err = lockJobs(ctx, g.tx, ids, "id, expected, resource", droppable, func(r *sql.Rows) error {
 			var id, expected int64
 			var resource string
@@ -216,7 +205,7 @@ func (g *finishGroup) dropResources(ctx context.Context) error {
 }
 
 // retract takes back what this very group created and then canceled.
-func (g *finishGroup) retract(run int64, canceled []int64) {
+func (g *group) retract(run int64, canceled []int64) {
 	for _, item := range g.items {
 		if item.fence.run != run || len(canceled) == 0 || len(item.effect.Created) == 0 {
 			continue

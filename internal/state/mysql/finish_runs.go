@@ -12,8 +12,8 @@ import (
 
 // runDelta is what a group changes in one run's counters.
 type runDelta struct {
-	known, pending, succeeded, failed, canceled, documents int64
-	failReason                                             string
+	calls, known, pending, succeeded, failed, canceled, documents int64
+	failReason                                                    string
 	// closer is told if the run closes: the last of the group to finish.
 	closer *finishItem
 }
@@ -29,35 +29,43 @@ func (d *runDelta) end(item *finishItem) {
 	}
 }
 
-func (g *finishGroup) delta(item *finishItem) *runDelta {
-	d := g.runs[item.fence.run]
+// delta returns what the group changes in a run.
+func (g *group) delta(run int64) *runDelta {
+	d := g.runs[run]
 	if d == nil {
 		d = &runDelta{}
-		g.runs[item.fence.run] = d
+		g.runs[run] = d
 	}
+	return d
+}
+
+// finisher is delta for an outcome, which is the last of the run so far.
+func (g *group) finisher(item *finishItem) *runDelta {
+	d := g.delta(item.fence.run)
 	d.closer = item
 	return d
 }
 
 // runIDs returns the runs of the group in ascending order.
-func (g *finishGroup) runIDs() []int64 { return slices.Sorted(maps.Keys(g.runs)) }
+func (g *group) runIDs() []int64 { return slices.Sorted(maps.Keys(g.runs)) }
 
 // settleRuns brings the counters up to date and finds out which runs have no
 // job left. Whoever creates or ends jobs holds the run's row from here on until
 // it has committed: of two that end the last two jobs, in whatever processes,
 // the second counts to zero. That there is such a run is told with the answer
 // to the UPDATE, by way of the last insert id, and spares the question.
-func (g *finishGroup) settleRuns(ctx context.Context) error {
+func (g *group) settleRuns(ctx context.Context) error {
 	ids := g.runIDs()
 	if len(ids) == 0 {
 		return nil
 	}
 	var s mysqldb.Statement
 	add := func(column string, value func(*runDelta) int64) {
-		s.Write(column + " = " + column + " + ").CaseInt(ids, func(i int) int64 { return value(g.runs[ids[i]]) })
+		s.Write(column+" = "+column+" + ").CaseInt(ids, func(i int) int64 { return value(g.runs[ids[i]]) })
 		s.Write(", ")
 	}
 	s.Write("UPDATE run SET ")
+	add("calls", func(d *runDelta) int64 { return d.calls })
 	add("known", func(d *runDelta) int64 { return d.known })
 	add("pending", func(d *runDelta) int64 { return d.pending })
 	add("succeeded", func(d *runDelta) int64 { return d.succeeded })
@@ -83,7 +91,7 @@ func (g *finishGroup) settleRuns(ctx context.Context) error {
 
 // learnOwners tells every account with the same credential whose ration it
 // draws on.
-func (g *finishGroup) learnOwners(ctx context.Context) error {
+func (g *group) learnOwners(ctx context.Context) error {
 	for _, item := range g.items {
 		if item.outcome.Owner == "" {
 			continue
@@ -104,7 +112,7 @@ func (g *finishGroup) learnOwners(ctx context.Context) error {
 	return nil
 }
 
-func (g *finishGroup) pauseAccounts(ctx context.Context) error {
+func (g *group) pauseAccounts(ctx context.Context) error {
 	for _, item := range g.items {
 		if item.outcome.PauseAccount == "" {
 			continue
@@ -121,7 +129,7 @@ func (g *finishGroup) pauseAccounts(ctx context.Context) error {
 // those that waited when the account was paused, and those that a job which
 // was under way then has created or left since. An outcome that leaves nothing
 // waiting need not look.
-func (g *finishGroup) holdPaused(ctx context.Context) error {
+func (g *group) holdPaused(ctx context.Context) error {
 	byAccount := map[int64][]*finishItem{}
 	look := map[int64]bool{}
 	for _, item := range g.items {
@@ -152,13 +160,13 @@ func (g *finishGroup) holdPaused(ctx context.Context) error {
 // pausedAccounts returns those of the accounts that are paused. Their rows stay
 // locked, shared with others that do the same: whoever pauses one waits until
 // this is committed.
-func (g *finishGroup) pausedAccounts(ctx context.Context, ids []int64) ([]int64, error) {
+func (g *group) pausedAccounts(ctx context.Context, ids []int64) ([]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	var find mysqldb.Statement
 	// Rows that a condition leaves out would not stay locked.
-	find.Write("SELECT id, state FROM account WHERE id IN (").Ints(ids...).Write(") ORDER BY id LOCK IN SHARE MODE")
+	find.Write("SELECT id, state FROM account WHERE id IN (").Ints(ids...).Write(") ORDER BY id")
 	var paused []int64
 	err := find.Query(ctx, g.tx, func(r *sql.Rows) error {
 		var id int64
@@ -173,19 +181,20 @@ func (g *finishGroup) pausedAccounts(ctx context.Context, ids []int64) ([]int64,
 }
 
 // closeRuns closes the runs whose last job has ended, and those that failed.
-func (g *finishGroup) closeRuns(ctx context.Context) error {
+func (g *group) closeRuns(ctx context.Context) error {
 	for _, id := range g.runIDs() {
-		if g.runs[id].failReason == "" && !slices.Contains(g.closing, id) {
+		d := g.runs[id]
+		if d.closer == nil || (d.failReason == "" && !slices.Contains(g.closing, id)) {
 			continue
 		}
-		if err := g.closeRun(ctx, id, g.runs[id]); err != nil {
+		if err := g.closeRun(ctx, id, d); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g *finishGroup) closeRun(ctx context.Context, id int64, d *runDelta) error {
+func (g *group) closeRun(ctx context.Context, id int64, d *runDelta) error {
 	run, err := findRun(ctx, g.tx, id)
 	if err != nil || run.Status != domain.RunRunning {
 		return err
@@ -208,9 +217,12 @@ func (g *finishGroup) closeRun(ctx context.Context, id int64, d *runDelta) error
 	return nil
 }
 
-// putWindows stores the quota windows that came with the outcomes.
-func (g *finishGroup) putWindows(ctx context.Context) error {
+// putWindows stores the quota windows that came with claims and outcomes.
+func (g *group) putWindows(ctx context.Context) error {
 	windows := newestWindows{}
+	for _, item := range g.won {
+		windows.add(item.claim.Window)
+	}
 	for _, item := range g.items {
 		windows.add(item.outcome.Window)
 	}

@@ -29,9 +29,13 @@ var insertJob = &mysqldb.Insert{
 	Tail: "ON DUPLICATE KEY UPDATE id = id",
 }
 
+// What a job's row usually takes.
+const rowBytes, rowTexts = 192, 5
+
 func jobRow(j *domain.Job) mysqldb.Row {
 	var row mysqldb.Row
 	ledger, page := mysqldb.HashOf(j.Type, j.Resource), mysqldb.HashOf(j.PageKey)
+	row.Grow(rowBytes, rowTexts)
 	row.Write("(").Ints(j.ID, j.RunID, j.AccountID, j.ParentID, int64(j.Class), int64(j.Priority), int64(j.Expected),
 		int64(j.Status), mysqldb.Micros(j.CreatedAt))
 	row.Write(",").Hash(ledger).Write(",").Hash(page).Write(",").Text(j.Type).Write(",").Text(j.Resource)
@@ -43,8 +47,11 @@ func jobRow(j *domain.Job) mysqldb.Row {
 // insertPlans inserts jobs unless they exist, and returns those it inserted.
 // Their ids, taken before, begin with first.
 func insertPlans(ctx context.Context, tx *sql.Tx, plans []plannedJobs, first int64) ([]domain.Job, error) {
-	var jobs []domain.Job
-	var rows []mysqldb.Row
+	n := 0
+	for i := range plans {
+		n += len(plans[i].specs)
+	}
+	jobs, rows := make([]domain.Job, 0, n), make([]mysqldb.Row, 0, n)
 	for i := range plans {
 		p := &plans[i]
 		for _, spec := range p.specs {

@@ -18,7 +18,7 @@ func (s *Store) RecoverRunning(ctx context.Context, maxLost int) (recovered int,
 	err = s.db.Tx(ctx, func(tx *sql.Tx) error {
 		recovered, ended = 0, nil
 		at := s.now()
-		g := &finishGroup{store: s, tx: tx, runs: map[int64]*runDelta{}}
+		g := &group{store: s, tx: tx, runs: map[int64]*runDelta{}}
 		var find mysqldb.Statement
 		find.Write("SELECT id FROM job FORCE INDEX (job_unfinished) WHERE done = 0 AND status = ").Int(int64(domain.JobRunning))
 		ids, err := selectIDs(ctx, tx, &find)
@@ -33,7 +33,7 @@ func (s *Store) RecoverRunning(ctx context.Context, maxLost int) (recovered int,
 				return err
 			}
 			g.items = append(g.items, item)
-			d := g.delta(item)
+			d := g.finisher(item)
 			if lost < int64(maxLost) {
 				back = append(back, job)
 				return nil

@@ -40,18 +40,17 @@ type Store struct {
 	docs DocumentWriter
 	now  func() time.Time
 
-	claims   *batch.Group[claimItem]
-	finishes *batch.Group[finishItem]
-	jobIDs   *mysqldb.Sequence
+	calls  *batch.Group[call]
+	jobIDs *mysqldb.Sequence
 }
 
 var _ state.Store = (*Store)(nil)
 
 const (
-	// maxGroup bounds how many claims or outcomes share a transaction.
-	maxGroup = 100
-	// claimLanes and finishLanes are how many of them are under way at once.
-	claimLanes, finishLanes = 2, 2
+	// maxGroup bounds how many claims and outcomes share a transaction.
+	maxGroup = 200
+	// lanes is how many such transactions are under way at once.
+	lanes = 1
 	// idBlock is how many job ids a process takes at a time.
 	idBlock = 4096
 	// maxIDs bounds how many ids a statement lists.
@@ -65,8 +64,7 @@ func Open(_ context.Context, db *mysqldb.DB, docs DocumentWriter, now func() tim
 	if s.now == nil {
 		s.now = time.Now
 	}
-	s.claims = batch.NewLanes(maxGroup, claimLanes, s.applyClaims)
-	s.finishes = batch.NewLanes(maxGroup, finishLanes, s.applyFinishes)
+	s.calls = batch.NewLanes(maxGroup, lanes, s.apply)
 	return s, nil
 }
 
@@ -85,19 +83,3 @@ func (s *Store) Check(ctx context.Context) error {
 
 // Close closes the store and its database.
 func (s *Store) Close() error { return s.db.Close() }
-
-// apart applies a group in one transaction and, if that is refused for what
-// one item holds, every item in one of its own, so that only the culprit
-// fails.
-func apart[T any](items []*T, apply func([]*T) error, fail func(*T, error)) error {
-	err := apply(items)
-	if err == nil || len(items) == 1 || domain.CodeOf(err) == domain.CodeUnavailable {
-		return err
-	}
-	for i, item := range items {
-		if err := apply(items[i : i+1]); err != nil {
-			fail(item, err)
-		}
-	}
-	return nil
-}

@@ -119,8 +119,8 @@ local function drop_demand(who)
   if call('ZREM', DEMAND, who) == 1 then wanted = wanted - demanded(who) end
 end
 
-local function add_demand(who, untill)
-  if call('ZADD', DEMAND, whole(untill), who) == 1 then wanted = wanted + demanded(who) end
+local function add_demand(who, ends)
+  if call('ZADD', DEMAND, whole(ends), who) == 1 then wanted = wanted + demanded(who) end
 end
 
 -- pump puts what is ready into the streams, as much of it as is waited for

@@ -95,7 +95,7 @@ local function undelay(job, r) remove(DELAYED, r.number .. ':' .. job) end
 local function push(job, rank, at, lane)
   local r = record(job)
   if not r then
-    r = { state = 'd', rank = rank, deliveries = '0', lane = lane }
+    r = { state = 'd', rank = rank, number = '', deliveries = '0', lane = lane }
     records[job] = r
     if at > now then delay(job, r, at) else enqueue(job, r) end
     return

@@ -3,11 +3,11 @@
 -- ARGV 7 lane, 8 until (ms).
 -- Returns nothing.
 tick()
-local l, untill = lane_of(ARGV[OWN]), tonumber(ARGV[OWN + 1])
-if untill > now and untill > l.parked then
-  l.parked = untill
-  call('ZADD', PARKED, whole(untill), l.name)
-  instant(untill)
+local l, ends = lane_of(ARGV[OWN]), tonumber(ARGV[OWN + 1])
+if ends > now and ends > l.parked then
+  l.parked = ends
+  call('ZADD', PARKED, whole(ends), l.name)
+  instant(ends)
   seat(l)
 end
 close_books()

@@ -40,7 +40,8 @@ if raw[2] and (raw[3] or points_limit <= 0) then
   end
 
   local plain = now >= parked and now < refresh_at and now < ending and blind == 0 and ghosts == 0
-  local reply, changes, n = { now, now >= sweep_at and 1 or 0 }, {}, 0
+  -- Tables are made with room for one ask.
+  local reply, changes, n = { now, now >= sweep_at and 1 or 0, 0, 0 }, { '', '', nil, nil }, 0
   local asks = ARGV[5]
   for i = 1, #asks, 24 do
     local cost, points, own_floor = unpack_record('<ddd', asks, i)

@@ -103,8 +103,8 @@ local function exhaust(o, c, cfg, now)
 end
 
 -- place says how a header's window relates to the counted one. A blind window
--- would rise by a header of the window before it, which no ledger bounds: one
--- that ends long before it is told apart.
+-- would rise by a header of the window before it, which no ledger bounds: it
+-- takes in only what certainly ends later than that.
 local function place(o, c, cfg, r)
   local jitter = min(RESET_JITTER, cfg.window / 2)
   if c.anchor > 0 then
@@ -113,14 +113,14 @@ local function place(o, c, cfg, r)
       return LATER
     end
     return d < -jitter and EARLIER or SAME
-  elseif c.hold > 0 then
-    if earliest(o, r.reset) > c.hold then
+  end
+  local certain = earliest(o, r.reset)
+  if c.hold > 0 then
+    if certain > c.hold then
       return LATER
     end
-    if c.blind == 1 and c.hold - latest(o, r.reset) > min(RESTORED_SLACK, cfg.window / 2) then
-      return EARLIER
-    end
-  elseif r.id <= c.carried and r.reset <= c.previous then
+    return c.blind == 1 and certain <= c.hold - cfg.window / 2 and EARLIER or SAME
+  elseif c.blind == 1 and certain <= c.started or r.id <= c.carried and r.reset <= c.previous then
     return EARLIER
   end
   return SAME

@@ -5,7 +5,7 @@
 --
 -- KEYS[1]  the owner
 -- ARGV[1]  the clock of a test, '' for the server's
--- ARGV[2]  the highest sequence stored
+-- ARGV[2]  the highest sequence known
 -- ARGV[3]  a configuration, of any bucket
 -- ARGV[4…] for every stored window: b:<bucket>, its configuration, and four
 --          doubles: limit, reset, started, parked

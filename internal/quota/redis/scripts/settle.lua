@@ -24,11 +24,6 @@ local function read_answer(text, at)
     actual = actual, exhausted = exhausted, retry_after = retry_after }
 end
 
-local now = clock(ARGV[1])
-local raw = redis.call('HMGET', KEYS[1], 'o', 'w', ARGV[2], rest_of(ARGV[2]), ARGV[3], unpack(ARGV, 6))
-if not raw[1] then
-  return {}
-end
 local o, cfg = read_owner(raw[1], raw[2]), read_config(ARGV[4])
 local c = raw[3] and read_count(raw[3], raw[4]) or new_count(cfg)
 local p = cfg.points > 0 and read_points(raw[5], ARGV[3], c)

@@ -1,0 +1,137 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+
+	"sluice/internal/domain"
+	"sluice/internal/state"
+)
+
+// call is one Claim or one Finish on its way to the server. Both share
+// transactions: what costs is their number, and that of their statements.
+type call struct {
+	claim  *claimItem
+	finish *finishItem
+}
+
+func (c *call) job() int64 {
+	if c.claim != nil {
+		return c.claim.claim.Job
+	}
+	return c.finish.outcome.Job
+}
+
+func (c *call) fail(err error) {
+	if c.claim != nil {
+		c.claim.err = err
+		return
+	}
+	c.finish.effect, c.finish.err = state.Effect{}, err
+}
+
+// apply commits a group of calls in one transaction and, if that is refused
+// for what one of them holds, each in one of its own, so that only the culprit
+// fails.
+func (s *Store) apply(ctx context.Context, calls []*call) error {
+	err := s.applyTogether(ctx, calls)
+	if err == nil || len(calls) == 1 || domain.CodeOf(err) == domain.CodeUnavailable {
+		return err
+	}
+	for i, c := range calls {
+		if err := s.applyTogether(ctx, calls[i:i+1]); err != nil {
+			c.fail(err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) applyTogether(ctx context.Context, calls []*call) error {
+	next := 0
+	for _, c := range calls {
+		if c.finish != nil {
+			next += len(c.finish.outcome.Next)
+		}
+	}
+	first, err := s.jobIDs.Take(ctx, next)
+	if err != nil {
+		return err
+	}
+	return s.db.Tx(ctx, func(tx *sql.Tx) error {
+		g := &group{store: s, tx: tx, runs: map[int64]*runDelta{}, firstID: first}
+		return g.apply(ctx, calls)
+	})
+}
+
+// group is a group of claims and outcomes being applied.
+type group struct {
+	store *Store
+	tx    *sql.Tx
+	// items are the outcomes that may be applied, won the claims.
+	items   []*finishItem
+	won     []*claimItem
+	runs    map[int64]*runDelta
+	firstID int64
+	// closing are runs whose last job has ended with this group.
+	closing []int64
+}
+
+// apply takes one statement for each thing there is to do, not for each call.
+func (g *group) apply(ctx context.Context, calls []*call) error {
+	fences, err := lockFences(ctx, g.tx, calls)
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		if c.claim != nil {
+			g.checkClaim(c.claim, fences[c.claim.claim.Job])
+		}
+	}
+	for _, c := range calls {
+		if c.finish != nil {
+			g.checkFinish(c.finish, fences[c.finish.outcome.Job])
+		}
+	}
+	for _, step := range []func(context.Context) error{
+		g.claim, g.lockFailing, g.succeed, g.moveOthers, g.createNext, g.writeDocuments, g.remember, g.dropResources,
+		g.settleRuns, g.learnOwners, g.pauseAccounts, g.holdPaused, g.closeRuns, g.putWindows,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return answerRepeated(ctx, g.tx, calls)
+}
+
+// fence is what decides whether a claim or an outcome may be applied: the job
+// as it stands.
+type fence struct {
+	run, account int64
+	priority     domain.Priority
+	status       domain.JobStatus
+	attempt      int64
+	expected     int64
+	// version is the account's.
+	version int64
+}
+
+// lockFences locks the jobs. The account is not locked: a claim that comes
+// while it changes may go by either version.
+func lockFences(ctx context.Context, tx *sql.Tx, calls []*call) (map[int64]*fence, error) {
+	fences := make(map[int64]*fence, len(calls))
+	for _, c := range calls {
+		fences[c.job()] = nil
+	}
+	const columns = `id, run_id, account_id, priority, status, attempt, expected,
+		COALESCE((SELECT version FROM account WHERE account.id = job.account_id), 0)`
+	err := lockJobs(ctx, tx, slices.Sorted(maps.Keys(fences)), columns, nil, func(r *sql.Rows) error {
+		var id int64
+		f := &fence{}
+		err := r.Scan(&id, &f.run, &f.account, &f.priority, &f.status, &f.attempt, &f.expected, &f.version)
+		fences[id] = f
+		return err
+	})
+	return fences, err
+}

@@ -1,0 +1,75 @@
+package mysql_test
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice/internal/domain"
+	"sluice/internal/state"
+	"sluice/internal/testkit"
+)
+
+// waitingForLocks counts the transactions that wait for a lock.
+func waitingForLocks(t *testing.T, o *opened) (n int) {
+	t.Helper()
+	err := o.db.Query(t.Context(), func(r *sql.Rows) error { return r.Scan(&n) },
+		"SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'")
+	if err != nil {
+		t.Fatalf("count: %v", err)
+	}
+	return n
+}
+
+// TestPauseMeetsAnOutcomeThatIsNotCommitted stops an outcome that creates a job
+// when it has found the account active and not committed yet, and pauses the
+// account then. The pause must wait, as it would miss the new job otherwise.
+func TestPauseMeetsAnOutcomeThatIsNotCommitted(t *testing.T) {
+	t.Parallel()
+	url := testkit.StartMariaDB(t).URL()
+	worker, other := mustOpen(t, url), mustOpen(t, url)
+	refs := claimed(t, worker.Store, "octocat", 1)
+	window := domain.QuotaWindow{Owner: "o", Bucket: "core", Limit: 100, Seq: 1}
+	if err := worker.PutQuotaWindow(t.Context(), window); err != nil {
+		t.Fatalf("window: %v", err)
+	}
+	finished, paused := make(chan error, 1), make(chan error, 1)
+	// Windows are written last.
+	err := other.db.Tx(t.Context(), func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(t.Context(), "UPDATE quota_window SET points = 1"); err != nil {
+			return err
+		}
+		go func() {
+			window.Seq = 2
+			_, err := worker.Finish(t.Context(), state.Outcome{
+				Job: refs[0].ID, Attempt: 1, At: time.Now(), To: domain.JobSucceeded, Window: &window,
+				Next: []domain.JobSpec{{Type: "NEXT", Resource: "a", Bucket: "core", Class: domain.ClassChild}},
+			})
+			finished <- err
+		}()
+		for waitingForLocks(t, other) < 1 {
+			continue
+		}
+		go func() {
+			_, err := other.SetAccountState(t.Context(), refs[0].AccountID, domain.AccountPaused, "on request")
+			paused <- err
+		}()
+		for waitingForLocks(t, other) < 2 {
+			if len(paused) > 0 {
+				t.Errorf("the account was paused while an outcome counted on it")
+				return nil
+			}
+		}
+		return nil
+	})
+	for what, err := range map[string]error{"hold the window": err, "finish": <-finished, "pause": <-paused} {
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	err = other.Waiting(t.Context(), func(ref domain.JobRef) error { return fmt.Errorf("job %d waits", ref.ID) })
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -150,7 +150,7 @@ func lease(ctx context.Context, d dispatch.Dispatcher, due []time.Time, late cha
 		for _, l := range leases {
 			late <- now.Sub(due[l.Job])
 		}
-		if err := d.Ack(ctx, leases...); err != nil {
+		if err := d.Ack(context.WithoutCancel(ctx), leases...); err != nil {
 			return err
 		}
 	}

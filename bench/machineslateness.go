@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -59,12 +60,12 @@ func redisLateness(ctx context.Context, url string, n int, spread time.Duration)
 		if err != nil {
 			return nil, nil, err
 		}
-		d, err := redis.New(ctx, db, redis.Options{})
+		d, err := redis.New(ctx, db, redis.Options{Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			db.Close()
 			return nil, nil, err
 		}
-		return d, func() { d.Close(); db.Close() }, nil
+		return d, func() { d.Close(); db.Close() }, nil //nolint:contextcheck // closing outlives what was asked
 	}
 	scheduler, closeScheduler, err := open()
 	if err != nil {

@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	flags.Usage = func() {
 		fmt.Fprintf(log, "bench [FLAGS] [NAME…]\n\nbenchmarks:\n")
 		for _, b := range benchmarks() {
-			fmt.Fprintf(log, "  %-16s %s\n", b.name, b.about)
+			fmt.Fprintf(log, "  %-17s %s\n", b.name, b.about)
 		}
 		fmt.Fprintln(log, "\nflags:")
 		flags.PrintDefaults()

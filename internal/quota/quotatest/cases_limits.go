@@ -127,8 +127,8 @@ func pointsOutlastSlowAnswers(s *suite) {
 	s.grant(ask(alice, core))
 	s.Advance(s.period / 2)
 	u := s.upstream(1000)
-	s.settle(slow, u.Count(s.Now(), slow.Ask))
 	landed := s.Now()
+	s.settle(slow, u.Count(landed, slow.Ask))
 	retryAt := s.refused(ask(alice, core), quota.ReasonPoints)
 	if retryAt.Before(landed.Add(s.period)) {
 		s.Fatalf("RetryAt %v is before %v", retryAt, landed.Add(s.period))

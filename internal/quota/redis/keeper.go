@@ -21,7 +21,7 @@ import (
 
 const (
 	// permitLife is how long a permit may be out unless Options say otherwise.
-	permitLife = 10 * time.Minute
+	permitLife = 3 * time.Minute
 	// lifeMargin is how long an owner's state outlives two of the longest
 	// windows.
 	lifeMargin = 5 * time.Minute

@@ -1,7 +1,6 @@
 package redis_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -19,13 +18,7 @@ func TestConformanceByTheServersClock(t *testing.T) {
 			address := url(t)
 			quotatest.Run(t, quotatest.Factory{
 				New: func(t testing.TB, cfg quota.Config) quotatest.Bench {
-					s := newStand(t, connect(t, address), cfg, time.Time{})
-					if strings.HasSuffix(t.Name(), "points_outlast_slow_answers") {
-						// It reads the clock after a permit was given back, and
-						// takes that for the moment in which it was.
-						s.lag = 100 * time.Millisecond
-					}
-					return s
+					return newStand(t, connect(t, address), cfg, time.Time{})
 				},
 			})
 		})

@@ -39,9 +39,7 @@ type stand struct {
 
 	mu sync.Mutex
 	// now is the hand-driven clock; zero means the real one.
-	now time.Time
-	// lag is how far Now is behind the real clock.
-	lag    time.Duration
+	now    time.Time
 	stored map[[2]string]domain.QuotaWindow
 	keeper *redis.Keeper
 }
@@ -81,7 +79,7 @@ func (s *stand) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.now.IsZero() {
-		return time.Now().Add(-s.lag)
+		return time.Now()
 	}
 	return s.now
 }

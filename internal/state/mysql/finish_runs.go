@@ -166,7 +166,7 @@ func (g *group) pausedAccounts(ctx context.Context, ids []int64) ([]int64, error
 	}
 	var find mysqldb.Statement
 	// Rows that a condition leaves out would not stay locked.
-	find.Write("SELECT id, state FROM account WHERE id IN (").Ints(ids...).Write(") ORDER BY id")
+	find.Write("SELECT id, state FROM account WHERE id IN (").Ints(ids...).Write(") ORDER BY id LOCK IN SHARE MODE")
 	var paused []int64
 	err := find.Query(ctx, g.tx, func(r *sql.Rows) error {
 		var id int64

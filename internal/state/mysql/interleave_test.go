@@ -14,8 +14,8 @@ import (
 // waitingForLocks counts the transactions that wait for a lock.
 func waitingForLocks(t *testing.T, o *opened) (n int) {
 	t.Helper()
-	err := o.db.Query(t.Context(), func(r *sql.Rows) error { return r.Scan(&n) },
-		"SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'")
+	err := o.db.Query(t.Context(), func(r *sql.Rows) error { return r.Scan(new(string), &n) },
+		"SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'")
 	if err != nil {
 		t.Fatalf("count: %v", err)
 	}
@@ -49,7 +49,9 @@ func TestPauseMeetsAnOutcomeThatIsNotCommitted(t *testing.T) {
 			finished <- err
 		}()
 		for waitingForLocks(t, other) < 1 {
-			continue
+			if len(finished) > 0 {
+				return fmt.Errorf("the outcome did not wait for the window")
+			}
 		}
 		go func() {
 			_, err := other.SetAccountState(t.Context(), refs[0].AccountID, domain.AccountPaused, "on request")
@@ -57,13 +59,16 @@ func TestPauseMeetsAnOutcomeThatIsNotCommitted(t *testing.T) {
 		}()
 		for waitingForLocks(t, other) < 2 {
 			if len(paused) > 0 {
-				t.Errorf("the account was paused while an outcome counted on it")
+				t.Errorf("the account was paused while an outcome counted on its being active")
 				return nil
 			}
 		}
 		return nil
 	})
-	for what, err := range map[string]error{"hold the window": err, "finish": <-finished, "pause": <-paused} {
+	if err != nil {
+		t.Fatalf("hold the window: %v", err)
+	}
+	for what, err := range map[string]error{"finish": <-finished, "pause": <-paused} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -213,8 +213,8 @@ func (s *Store) Ledger(ctx context.Context, run int64) ([]state.LedgerLine, erro
 		err := r.Scan(&line.Type, &line.Resource, &line.Announced, &line.Known, &line.Stored, &line.Failed, &line.Items)
 		out = append(out, line)
 		return err
-	}, `SELECT j.type, j.resource, l.announced, l.known, l.stored, l.failed, l.items FROM
-		(SELECT MIN(id) AS first_id, MAX(pages) AS announced, SUM(IF(done = 1, 1, expected)) AS known, SUM(status = ?) AS stored,
+	}, `SELECT j.type, j.resource, l.announced, l.known, l.stored_pages, l.failed, l.items FROM
+		(SELECT MIN(id) AS first_id, MAX(pages) AS announced, SUM(IF(done = 1, 1, expected)) AS known, SUM(status = ?) AS stored_pages,
 			SUM(status IN (?, ?)) AS failed, SUM(items) AS items FROM job WHERE run_id = ? GROUP BY ledger_hash) l
 		JOIN job j ON j.id = l.first_id ORDER BY j.id`,
 		int64(domain.JobSucceeded), int64(domain.JobFailed), int64(domain.JobCanceled), run)

@@ -96,10 +96,11 @@ func (d *DB) Key(name string) string { return "{" + d.prefix + "}:" + name }
 // over a cluster: {prefix:subject}:name.
 func (d *DB) OwnKey(subject, name string) string { return "{" + d.prefix + ":" + subject + "}:" + name }
 
-// Redact returns a URL without its password.
+// Redact returns a URL without its password. Where the password would be is not
+// known of anything else, so that nothing of it is returned.
 func Redact(text string) string {
 	u, err := url.Parse(text)
-	if err != nil {
+	if err != nil || u.Host == "" {
 		return "(not a URL)"
 	}
 	return u.Redacted()

@@ -39,7 +39,7 @@ func TestKeysShareASlotOrHaveTheirOwn(t *testing.T) {
 }
 
 func TestBadURLsAreExplainedWithoutTheirPassword(t *testing.T) {
-	for _, url := range []string{"http://:hidden@127.0.0.1:1", "redis://:hidden@127.0.0.1:1/x", "redis://:hidden@127.0.0.1:1", "redis://u:hidden@[::1"} {
+	for _, url := range []string{"http://:hidden@127.0.0.1:1", "redis://:hidden@127.0.0.1:1/x", "redis://:hidden@127.0.0.1:1", "redis://u:hidden@[::1", "u:hidden@tcp(127.0.0.1)"} {
 		_, err := redisdb.Open(t.Context(), redisdb.Options{URL: url})
 		if err == nil || strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%s: %v", redisdb.Redact(url), err)

@@ -6,6 +6,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 	"zombiezen.com/go/sqlite"
@@ -52,11 +53,34 @@ func (s *Store) Upsert(ctx context.Context, docs []document.Document) error {
 // Pack compresses documents and returns the function that stores them inside
 // a transaction of the embedded database.
 func (s *Store) Pack(docs []document.Document) (func(*sqlite.Conn) error, error) {
-	size := 0
 	for i := range docs {
 		if err := checkKey(docs[i].Key); err != nil {
 			return nil, err
 		}
+	}
+	// A chunk belongs to one account, and goes when nothing of that account
+	// needs it any more. A page never has more than one.
+	var parts []*packed
+	for len(docs) > 0 {
+		n := slices.IndexFunc(docs, func(d document.Document) bool { return d.Account != docs[0].Account })
+		if n < 0 {
+			n = len(docs)
+		}
+		parts, docs = append(parts, s.pack(docs[:n])), docs[n:]
+	}
+	return func(c *sqlite.Conn) error {
+		for _, p := range parts {
+			if err := p.write(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+func (s *Store) pack(docs []document.Document) *packed {
+	size := 0
+	for i := range docs {
 		size += len(docs[i].Raw)
 	}
 	p := &packed{docs: docs, starts: make([]int, len(docs))}
@@ -66,7 +90,7 @@ func (s *Store) Pack(docs []document.Document) (func(*sqlite.Conn) error, error)
 		plain = append(plain, docs[i].Raw...)
 	}
 	p.chunk = s.enc.EncodeAll(plain, make([]byte, 0, size/4+64))
-	return p.write, nil
+	return p
 }
 
 // MarkDeleted implements document.Writer.

@@ -178,3 +178,23 @@ func TestReplacedPayloadsAreRemoved(t *testing.T) {
 		}
 	}
 }
+
+// TestCompactLeavesOtherAccounts: a batch may hold documents of several.
+func TestCompactLeavesOtherAccounts(t *testing.T) {
+	store, db := open(t)
+	both := page(2)
+	both[1].Account = 2
+	if err := store.Upsert(t.Context(), both); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Upsert(t.Context(), both[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Write(t.Context(), func(c *zombie.Conn) error { return store.Compact(c, 1, 100) }); err != nil {
+		t.Fatal(err)
+	}
+	got, ok, err := store.Get(t.Context(), both[1].Key)
+	if err != nil || !ok || !bytes.Equal(got.Raw, both[1].Raw) {
+		t.Errorf("the other account's document: %t, %v, payload %q", ok, err, got.Raw)
+	}
+}

@@ -163,8 +163,8 @@ func (s *State) StoredPage(ctx context.Context, account int64, key string) (doma
 }
 
 // QuotaWindows implements state.Quotas.
-func (s *State) QuotaWindows(ctx context.Context) ([]domain.QuotaWindow, error) {
-	return get(ctx, s.plan, "QuotaWindows", func() ([]domain.QuotaWindow, error) { return s.inner.QuotaWindows(ctx) })
+func (s *State) QuotaWindows(ctx context.Context, owner string) ([]domain.QuotaWindow, error) {
+	return get(ctx, s.plan, "QuotaWindows", func() ([]domain.QuotaWindow, error) { return s.inner.QuotaWindows(ctx, owner) })
 }
 
 // PutQuotaWindow implements state.Quotas.

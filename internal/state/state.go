@@ -228,9 +228,11 @@ type Collection interface {
 	StoredPage(ctx context.Context, account int64, key string) (domain.Page, bool, error)
 }
 
-// Quotas keeps the durable form of quota windows for an in-process keeper.
+// Quotas keeps the durable form of quota windows: what a keeper needs that has
+// lost its own.
 type Quotas interface {
-	QuotaWindows(ctx context.Context) ([]domain.QuotaWindow, error)
+	// QuotaWindows lists the windows of an owner, of all for "".
+	QuotaWindows(ctx context.Context, owner string) ([]domain.QuotaWindow, error)
 	PutQuotaWindow(ctx context.Context, w domain.QuotaWindow) error
 }
 

@@ -32,7 +32,7 @@ func (s *Service) openEmbedded(ctx context.Context, o Options, ports *engine.Por
 	if err != nil {
 		return err
 	}
-	windows, err := store.QuotaWindows(ctx)
+	windows, err := store.QuotaWindows(ctx, "")
 	if err != nil {
 		return err
 	}

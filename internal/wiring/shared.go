@@ -5,7 +5,6 @@ import (
 
 	dispatchredis "sluice/internal/dispatch/redis"
 	documentmysql "sluice/internal/document/mysql"
-	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/mysqldb"
 	pendingredis "sluice/internal/pending/redis"
@@ -60,11 +59,7 @@ func (s *Service) openRedis(ctx context.Context, o Options, store state.Store, p
 		s.background = append(s.background, dispatcher.Schedule)
 	}
 	ports.Dispatch, ports.Signals = dispatcher, dispatcher
-	ports.Quota = quotaredis.New(db, o.Quota, quotaredis.Options{
-		Restore: func(ctx context.Context, owner string) ([]domain.QuotaWindow, error) {
-			return windowsOf(ctx, store, owner)
-		},
-	})
+	ports.Quota = quotaredis.New(db, o.Quota, quotaredis.Options{Restore: store.QuotaWindows})
 	ports.Results = pendingredis.New(db, pendingredis.Options{})
 	return nil
 }
@@ -74,18 +69,3 @@ type counts struct{ db *mysqldb.DB }
 
 func (c counts) Transactions() int64 { return int64(c.db.Transactions()) }
 func (counts) Reads() int64          { return 0 }
-
-// windowsOf reads what the state knows about an owner's ration.
-func windowsOf(ctx context.Context, store state.Quotas, owner string) ([]domain.QuotaWindow, error) {
-	all, err := store.QuotaWindows(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var own []domain.QuotaWindow
-	for _, w := range all {
-		if w.Owner == owner {
-			own = append(own, w)
-		}
-	}
-	return own, nil
-}

@@ -133,7 +133,8 @@ CREATE TABLE IF NOT EXISTS quota_window (
     points       BIGINT          NOT NULL,
     touched      BIGINT          NOT NULL,
     -- Orders snapshots: the highest is the newest, in whatever order they come.
-    seq          BIGINT UNSIGNED NOT NULL
+    seq          BIGINT UNSIGNED NOT NULL,
+    KEY quota_owner (owner(64))
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS statistics (

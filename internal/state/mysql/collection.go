@@ -65,8 +65,12 @@ func pageRow(p *domain.Page) mysqldb.Row {
 const windowColumns = "owner, bucket, call_limit, remaining, reset_at, started, parked_until, in_flight, points, touched, seq"
 
 // QuotaWindows implements state.Quotas.
-func (s *Store) QuotaWindows(ctx context.Context) ([]domain.QuotaWindow, error) {
+func (s *Store) QuotaWindows(ctx context.Context, owner string) ([]domain.QuotaWindow, error) {
 	var out []domain.QuotaWindow
+	where, args := "", []any{}
+	if owner != "" {
+		where, args = " WHERE owner = ?", []any{owner}
+	}
 	err := s.db.Query(ctx, func(r *sql.Rows) error {
 		var w domain.QuotaWindow
 		var reset, started, parked, touched int64
@@ -74,7 +78,7 @@ func (s *Store) QuotaWindows(ctx context.Context) ([]domain.QuotaWindow, error) 
 		w.Reset, w.Started, w.ParkedUntil, w.Touched = mysqldb.Time(reset), mysqldb.Time(started), mysqldb.Time(parked), mysqldb.Time(touched)
 		out = append(out, w)
 		return err
-	}, "SELECT "+windowColumns+" FROM quota_window")
+	}, "SELECT "+windowColumns+" FROM quota_window"+where, args...)
 	return out, err
 }
 

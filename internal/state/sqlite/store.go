@@ -100,10 +100,10 @@ func (s *Store) StoredPage(ctx context.Context, account int64, key string) (doma
 const windowColumns = "owner, bucket, call_limit, remaining, reset, started, parked_until, in_flight, points, touched, seq"
 
 // QuotaWindows implements state.Quotas.
-func (s *Store) QuotaWindows(ctx context.Context) ([]domain.QuotaWindow, error) {
+func (s *Store) QuotaWindows(ctx context.Context, owner string) ([]domain.QuotaWindow, error) {
 	var out []domain.QuotaWindow
 	err := s.db.Read(ctx, func(c *sqlite.Conn) error {
-		return sqlitedb.Exec(c, "SELECT "+windowColumns+" FROM quota_window",
+		return sqlitedb.Exec(c, "SELECT "+windowColumns+" FROM quota_window WHERE ?1 = '' OR owner = ?1",
 			func(r *sqlite.Stmt) {
 				out = append(out, domain.QuotaWindow{
 					Owner: r.ColumnText(0), Bucket: r.ColumnText(1), Limit: r.ColumnInt(2), Remaining: r.ColumnInt(3),
@@ -111,7 +111,7 @@ func (s *Store) QuotaWindows(ctx context.Context) ([]domain.QuotaWindow, error) 
 					ParkedUntil: sqlitedb.Time(r.ColumnInt64(6)), InFlight: r.ColumnInt(7), Points: r.ColumnInt(8),
 					Touched: sqlitedb.Time(r.ColumnInt64(9)), Seq: uint64(r.ColumnInt64(10)),
 				})
-			})
+			}, owner)
 	})
 	return out, err
 }

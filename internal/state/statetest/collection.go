@@ -20,7 +20,7 @@ var collectionCases = []testCase{
 // windows lists the stored windows in a fixed order.
 func (x *fixture) windows() []domain.QuotaWindow {
 	x.Helper()
-	all, err := x.QuotaWindows(x.Context())
+	all, err := x.QuotaWindows(x.Context(), "")
 	x.ok(err)
 	slices.SortFunc(all, func(a, b domain.QuotaWindow) int {
 		return strings.Compare(a.Owner+"\x00"+a.Bucket, b.Owner+"\x00"+b.Bucket)
@@ -93,9 +93,17 @@ func quotaWindows(x *fixture) {
 	x.ok(x.PutQuotaWindow(x.Context(), full))
 	x.ok(x.PutQuotaWindow(x.Context(), blank))
 	want(x, "windows", x.windows(), []domain.QuotaWindow{full, blank})
+	other := domain.QuotaWindow{Owner: "o2", Bucket: "core", Limit: 1, Seq: 1}
+	x.ok(x.PutQuotaWindow(x.Context(), other))
+	own, err := x.QuotaWindows(x.Context(), "o2")
+	x.ok(err)
+	want(x, "windows of one owner", own, []domain.QuotaWindow{other})
+	own, err = x.QuotaWindows(x.Context(), "nobody")
+	x.ok(err)
+	want(x, "windows of nobody", len(own), 0)
 	x = x.on(x.Reopen(x.t))
 	// The sequence survives as well: whoever restarts counts on from there.
-	want(x, "windows after a restart", x.windows(), []domain.QuotaWindow{full, blank})
+	want(x, "windows after a restart", x.windows(), []domain.QuotaWindow{full, blank, other})
 }
 
 // newestWindow brings snapshots in the wrong order, in every way they can come.

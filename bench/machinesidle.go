@@ -15,7 +15,12 @@ import (
 	"sluice/bench/redisinfo"
 	"sluice/bench/report"
 	"sluice/bench/servers"
+	"sluice/internal/dispatch"
 )
+
+// machinesSettle is longer than a lease: the end of the one that the start's
+// own chore had is looked at once.
+const machinesSettle = dispatch.DefaultLease + settle
 
 // machinesIdle measures what the real program asks of Redis and MariaDB while
 // it has nothing to do, and then what asynq asks of the same Redis.
@@ -136,7 +141,7 @@ func (l *lab) idleFleet(ctx context.Context, span time.Duration) (q quiet, state
 		return q, 0, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	if err := pause(ctx, settle); err != nil {
+	if err := pause(ctx, time.Duration(l.size(int(machinesSettle), int(settle)))); err != nil {
 		return q, 0, err
 	}
 	before, err := count()

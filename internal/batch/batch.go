@@ -4,6 +4,7 @@ package batch
 
 import (
 	"context"
+	"runtime"
 	"sync"
 )
 
@@ -61,6 +62,9 @@ func (g *Group[T]) Do(ctx context.Context, item *T) error {
 
 func (g *Group[T]) run(ctx context.Context) {
 	for {
+		// Those who were woken by the last trip, or began together with the
+		// caller, get the chance to come along.
+		runtime.Gosched()
 		entries := g.next()
 		if entries == nil {
 			return

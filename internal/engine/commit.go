@@ -48,7 +48,7 @@ func (e *Engine) commit(ctx context.Context, t task, o state.Outcome) {
 	case domain.JobReady:
 		e.release(ctx, []dispatch.Lease{t.lease}, o.NotBefore)
 	case domain.JobSucceeded:
-		e.acknowledge(ctx, t.lease)
+		e.acknowledgeLater(ctx, t.lease)
 	default:
 		e.layDown(ctx, t.lease)
 	}

@@ -84,6 +84,16 @@ func refOf(j domain.Job) domain.JobRef {
 	}
 }
 
+// acknowledgeLater acknowledges without keeping the worker: the outcome is
+// durable, and should this get lost the job is delivered again and found done.
+func (e *Engine) acknowledgeLater(ctx context.Context, l dispatch.Lease) {
+	if !e.cfg.Shared {
+		e.acknowledge(ctx, l)
+		return
+	}
+	e.acks.Go(func() { e.acknowledge(ctx, l) })
+}
+
 func (e *Engine) acknowledge(ctx context.Context, l dispatch.Lease) {
 	if err := e.Dispatch.Ack(ctx, l); err != nil && ctx.Err() == nil {
 		// Redelivery finds the job done and acknowledges again.

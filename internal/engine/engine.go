@@ -135,6 +135,9 @@ type Engine struct {
 	errands  *errands
 	counters *Counters
 
+	// acks are acknowledgements under way.
+	acks sync.WaitGroup
+
 	tasks chan task
 	slots chan struct{}
 
@@ -217,7 +220,7 @@ func (e *Engine) beginWork(s *session, feed, hard context.Context) {
 	}
 	// The feeder adds chores to them before it ends.
 	workers.Go(func() { e.feed(feed, hard, &workers) })
-	s.background.Go(func() { workers.Wait(); stopRenew() })
+	s.background.Go(func() { workers.Wait(); e.acks.Wait(); stopRenew() })
 }
 
 // Stop begins no new job, lets those under way finish within the stop timeout,

@@ -69,9 +69,33 @@ func (e *Engine) takeSlots(ctx context.Context) int {
 		case <-e.slots:
 			n++
 		default:
+			if len(e.tasks) == 0 || !e.cfg.Shared || n >= e.cfg.Workers {
+				return n
+			}
+			return n + e.gatherSlots(ctx, e.cfg.Workers-n)
+		}
+	}
+}
+
+// gatherTime is how long the feeder may wait for more idle workers while the
+// others have work ahead: a trip to a server for one job costs as much as one
+// for many.
+const gatherTime = time.Millisecond
+
+func (e *Engine) gatherSlots(ctx context.Context, most int) (n int) {
+	over := time.NewTimer(gatherTime)
+	defer over.Stop()
+	for n < most {
+		select {
+		case <-e.slots:
+			n++
+		case <-over.C:
+			return n
+		case <-ctx.Done():
 			return n
 		}
 	}
+	return n
 }
 
 func (e *Engine) giveSlots(n int) {

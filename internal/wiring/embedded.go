@@ -6,6 +6,7 @@ import (
 	dispatchmemory "sluice/internal/dispatch/memory"
 	documentsqlite "sluice/internal/document/sqlite"
 	"sluice/internal/engine"
+	"sluice/internal/quota"
 	quotamemory "sluice/internal/quota/memory"
 	"sluice/internal/secret"
 	"sluice/internal/sqlitedb"
@@ -41,7 +42,10 @@ func (s *Service) openEmbedded(ctx context.Context, o Options, ports *engine.Por
 	}
 	ports.State = store
 	ports.Dispatch = dispatchmemory.New(dispatchmemory.Options{Lease: o.Engine.Lease, LaneLimit: o.Quota.Concurrency, Now: o.Engine.Now})
-	ports.Quota = quotamemory.New(o.Quota, quotamemory.Options{Now: o.Engine.Now, Restore: windows})
+	ports.Quota = quota.Unlimited{}
+	if len(o.Quota.Buckets) > 0 {
+		ports.Quota = quotamemory.New(o.Quota, quotamemory.Options{Now: o.Engine.Now, Restore: windows})
+	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"sluice/internal/engine"
 	"sluice/internal/mysqldb"
 	pendingredis "sluice/internal/pending/redis"
+	"sluice/internal/quota"
 	quotaredis "sluice/internal/quota/redis"
 	"sluice/internal/redisdb"
 	"sluice/internal/state"
@@ -59,7 +60,10 @@ func (s *Service) openRedis(ctx context.Context, o Options, store state.Store, p
 		s.background = append(s.background, dispatcher.Schedule)
 	}
 	ports.Dispatch, ports.Signals = dispatcher, dispatcher
-	ports.Quota = quotaredis.New(db, o.Quota, quotaredis.Options{Restore: store.QuotaWindows})
+	ports.Quota = quota.Unlimited{}
+	if len(o.Quota.Buckets) > 0 {
+		ports.Quota = quotaredis.New(db, o.Quota, quotaredis.Options{Restore: store.QuotaWindows})
+	}
 	ports.Results = pendingredis.New(db, pendingredis.Options{})
 	return nil
 }

@@ -81,12 +81,15 @@ func (s *scheduler) turn(ctx context.Context) time.Duration {
 	if now.leads != s.leading.Swap(now.leads) {
 		s.log.Info("scheduler", "leads", now.leads, "term", now.term)
 	}
-	return min(now.next, s.maxWait)
+	return now.next
 }
 
 func (s *scheduler) lead(ctx context.Context) (standing, error) {
-	// The lead outlasts the longest pause, so that a leader keeps it.
-	lasts := s.maxWait + s.maxWait/2
+	// A wake-up can be missed; then those who wait for entries look for
+	// themselves, so that the leader may sleep longer than they do. The lead
+	// outlasts the longest pause, so that a leader keeps it.
+	longest := 2 * s.maxWait
+	lasts := longest + s.maxWait
 	m, err := s.run(ctx, scripts.lead, s.token, milliseconds(lasts), milliseconds(s.consumerIdle))
 	if err != nil {
 		return standing{}, err
@@ -95,7 +98,7 @@ func (s *scheduler) lead(ctx context.Context) (standing, error) {
 	if err != nil || len(values) < 3 {
 		return standing{}, redisdb.Failure(err)
 	}
-	next := min(values[2], s.maxWait.Milliseconds())
+	next := min(values[2], longest.Milliseconds())
 	return standing{leads: values[0] == 1, term: values[1], next: time.Duration(next) * time.Millisecond}, nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sluice/internal/dispatch"
@@ -138,6 +139,9 @@ type Engine struct {
 	// acks are acknowledgements under way.
 	acks sync.WaitGroup
 
+	// turn is how long a worker took for a job of late, in nanoseconds.
+	turn atomic.Int64
+
 	tasks chan task
 	slots chan struct{}
 
@@ -208,8 +212,8 @@ func (e *Engine) begin(s *session, feed, hard context.Context) {
 
 func (e *Engine) beginWork(s *session, feed, hard context.Context) {
 	// Each worker may have one job in hand and one ahead.
-	e.tasks = make(chan task, 2*e.cfg.Workers)
-	e.slots = make(chan struct{}, 2*e.cfg.Workers)
+	e.tasks = make(chan task, 2*e.cfg.Workers+e.furtherAhead())
+	e.slots = make(chan struct{}, cap(e.tasks))
 	e.giveSlots(2 * e.cfg.Workers)
 	// Leases are renewed until the last worker is done.
 	renew, stopRenew := context.WithCancel(hard)

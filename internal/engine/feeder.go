@@ -19,10 +19,20 @@ type task struct {
 // engine wakes once per dispatch.MaxWait, however many workers it has.
 func (e *Engine) feed(ctx, hard context.Context, chores *sync.WaitGroup) {
 	defer close(e.tasks)
+	further := 0
 	for {
+		further = e.reach(further)
 		n := e.takeSlots(ctx)
 		if n == 0 {
 			return
+		}
+		if further < 0 {
+			// Fewer jobs are to be ahead: these slots are not given out again.
+			drop := min(n, -further)
+			further += drop
+			if n -= drop; n == 0 {
+				continue
+			}
 		}
 		leases, err := e.Dispatch.Lease(ctx, n)
 		if err != nil && ctx.Err() == nil {
@@ -54,6 +64,42 @@ func (e *Engine) beginChores(ctx context.Context, leases []dispatch.Lease, chore
 		})
 	}
 	return jobs
+}
+
+// quickTurn is how soon a worker must be through with a job for the way to
+// dispatch to matter.
+const quickTurn = 10 * time.Millisecond
+
+// furtherAhead is how many more jobs than one for each worker may be leased
+// ahead while jobs are quick: workers that share a dispatcher would wait for
+// the way to it. Slow jobs are better left to whoever is idle.
+func (e *Engine) furtherAhead() int {
+	if e.cfg.Shared {
+		return 2 * e.cfg.Workers
+	}
+	return 0
+}
+
+// reach gives out the slots of furtherAhead, or asks for them back, as jobs are
+// quick or not. further is how many are given out; negative, how many are still
+// to be taken back.
+func (e *Engine) reach(further int) int {
+	turn := time.Duration(e.turn.Load())
+	switch quick := turn > 0 && turn < quickTurn; {
+	case quick && further <= 0:
+		e.giveSlots(e.furtherAhead() + further)
+		return e.furtherAhead()
+	case !quick && further > 0:
+		return -further
+	}
+	return further
+}
+
+// took notes how long a worker was busy with a job.
+func (e *Engine) took(d time.Duration) {
+	const memory = 8
+	was := e.turn.Load()
+	e.turn.Store(was + (int64(d)-was)/memory)
 }
 
 // takeSlots waits for an idle worker and takes all that are idle.

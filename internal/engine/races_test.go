@@ -80,23 +80,24 @@ func TestResumeBeforeThePauseIsAcknowledged(t *testing.T) {
 // renewed: that answer is about the old one.
 func TestLateRefusalOfARenewedToken(t *testing.T) {
 	t.Parallel()
-	begun, second := make(chan struct{}, 2), make(chan struct{})
+	begun, second := make(chan struct{}), make(chan struct{})
 	src := &enginetest.Script{Roots: []domain.JobSpec{enginetest.Item("FIRST", "a"), enginetest.Item("SECOND", "b")}}
 	src.Answer = func(_ context.Context, c source.Call) source.Result {
 		if c.Token == "good" {
 			return source.Result{Verdict: source.Done}
 		}
-		begun <- struct{}{}
+		// The first refusal would keep the second call from being made.
 		if c.Job.Type == "SECOND" {
+			close(begun)
 			<-second
+		} else {
+			<-begun
 		}
 		return source.Result{Verdict: source.PauseAccount, Failure: failed(domain.FailureCredential, "401")}
 	}
 	s := started(t, src, wiring.Options{Engine: engine.Config{Workers: 2}})
 	a := s.account("octocat")
 	run := s.run(a)
-	<-begun
-	<-begun
 	s.until("the pause", func() bool { return len(s.jobs(run, domain.JobPaused)) == 1 })
 	if _, err := s.svc.Engine.PutAccount(t.Context(), engine.Signup{Source: "script", Login: "octocat", Token: "good"}); err != nil {
 		t.Fatal(err)

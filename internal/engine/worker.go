@@ -39,12 +39,14 @@ func (e *Engine) work(feed, hard context.Context) {
 			next = nil
 			continue
 		}
+		began := e.cfg.Now()
 		e.counters.Calls.Add(1)
 		result := next.source.Call(hard, next.call)
 		outcome := e.settle(hard, next, result)
 		ahead := e.beginAhead(feed, hard)
 		e.commit(hard, next.task, outcome)
 		e.leave(next.lease)
+		e.took(e.cfg.Now().Sub(began))
 		next = <-ahead
 	}
 }

@@ -24,14 +24,14 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	execer, ok := conn.(driver.ExecerContext)
+	able, ok := conn.(driverConn)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("the driver's connections cannot execute statements"), conn.Close())
+		return nil, errors.Join(fmt.Errorf("the driver's connections cannot do what they are used for"), conn.Close())
 	}
 	for _, statement := range session {
-		if _, err := execer.ExecContext(ctx, statement, nil); err != nil {
+		if _, err := able.ExecContext(ctx, statement, nil); err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
 	}
-	return conn, nil
+	return &connection{driverConn: able}, nil
 }

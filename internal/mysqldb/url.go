@@ -69,7 +69,11 @@ func tune(config *mysql.Config) {
 	// One round trip a statement instead of three; with utf8mb4 the escapes
 	// that this needs are safe.
 	config.InterpolateParams = true
-	config.MultiStatements = false
+	// A transaction begins with its first statement, in one trip, and Batch
+	// sends several at once. What is joined is made of constants and numbers;
+	// texts and bytes are never part of a statement but passed beside it, and
+	// escaped, so that none of them can begin a statement of its own.
+	config.MultiStatements = true
 	// RowsAffected counts rows that changed: that tells an inserted row from
 	// one that ON DUPLICATE KEY UPDATE left as it was, and spares the question.
 	config.ClientFoundRows = false

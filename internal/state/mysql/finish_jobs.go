@@ -40,9 +40,7 @@ func (g *group) succeed(ctx context.Context) error {
 		return nil
 	}
 	for _, item := range items {
-		d := g.finisher(item)
-		d.end(item)
-		d.documents += int64(item.outcome.Items)
+		g.countSuccess(item)
 	}
 	var set mysqldb.Statement
 	set.Write("UPDATE job FORCE INDEX (PRIMARY) SET status = ").Int(int64(domain.JobSucceeded)).Write(", done = 1, error = '', error_kind = ''")
@@ -52,6 +50,12 @@ func (g *group) succeed(ctx context.Context) error {
 	set.Write(" WHERE id IN (").Ints(ids...).Write(")")
 	_, err := set.Exec(ctx, g.tx)
 	return err
+}
+
+func (g *group) countSuccess(item *finishItem) {
+	d := g.finisher(item)
+	d.end(item)
+	d.documents += int64(item.outcome.Items)
 }
 
 // moveOthers handles what did not succeed.

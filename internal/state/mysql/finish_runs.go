@@ -55,14 +55,35 @@ func (g *group) runIDs() []int64 { return slices.Sorted(maps.Keys(g.runs)) }
 // the second counts to zero. That there is such a run is told with the answer
 // to the UPDATE, by way of the last insert id, and spares the question.
 func (g *group) settleRuns(ctx context.Context) error {
-	ids := g.runIDs()
-	if len(ids) == 0 {
+	if len(g.runs) == 0 {
 		return nil
 	}
-	var s mysqldb.Statement
+	result, err := g.addToRuns().Exec(ctx, g.tx)
+	if err != nil {
+		return err
+	}
+	some, err := result.LastInsertId()
+	if err != nil || some == 0 {
+		return err
+	}
+	return g.findClosing(ctx)
+}
+
+// withoutJobs, and the number of RUNNING, is the condition for a run to close.
+const withoutJobs = "pending <= 0 AND status = "
+
+// addToRuns leaves out counters that stay as they are.
+func (g *group) addToRuns() *mysqldb.Statement {
+	ids := g.runIDs()
+	s := &mysqldb.Statement{}
 	add := func(column string, value func(*runDelta) int64) {
-		s.Write(column+" = "+column+" + ").CaseInt(ids, func(i int) int64 { return value(g.runs[ids[i]]) })
-		s.Write(", ")
+		of := func(i int) int64 { return value(g.runs[ids[i]]) }
+		for i := range ids {
+			if of(i) != 0 {
+				s.Write(column+" = "+column+" + ").CaseInt(ids, of).Write(", ")
+				return
+			}
+		}
 	}
 	s.Write("UPDATE run SET ")
 	add("calls", func(d *runDelta) int64 { return d.calls })
@@ -72,19 +93,15 @@ func (g *group) settleRuns(ctx context.Context) error {
 	add("failed", func(d *runDelta) int64 { return d.failed })
 	add("documents", func(d *runDelta) int64 { return d.documents })
 	// Assignments are made from left to right: pending is the new one.
-	closes := "pending <= 0 AND status = "
 	s.Write("canceled = canceled + ").CaseInt(ids, func(i int) int64 { return g.runs[ids[i]].canceled })
-	s.Write(" + IF(" + closes).Int(int64(domain.RunRunning)).Write(", 0 * LAST_INSERT_ID(id), 0) WHERE id IN (").Ints(ids...).Write(")")
-	result, err := s.Exec(ctx, g.tx)
-	if err != nil {
-		return err
-	}
-	some, err := result.LastInsertId()
-	if err != nil || some == 0 {
-		return err
-	}
+	s.Write(" + IF(" + withoutJobs).Int(int64(domain.RunRunning)).Write(", 0 * LAST_INSERT_ID(id), 0) WHERE id IN (").Ints(ids...).Write(")")
+	return s
+}
+
+// findClosing finds the runs that have no job left.
+func (g *group) findClosing(ctx context.Context) (err error) {
 	var find mysqldb.Statement
-	find.Write("SELECT id FROM run WHERE id IN (").Ints(ids...).Write(") AND " + closes).Int(int64(domain.RunRunning))
+	find.Write("SELECT id FROM run WHERE id IN (").Ints(g.runIDs()...).Write(") AND " + withoutJobs).Int(int64(domain.RunRunning))
 	g.closing, err = selectIDs(ctx, g.tx, &find)
 	return err
 }

@@ -59,10 +59,18 @@ func (s *Store) applyTogether(ctx context.Context, calls []*call) error {
 	if err != nil {
 		return err
 	}
-	return s.db.Tx(ctx, func(tx *sql.Tx) error {
-		g := &group{store: s, tx: tx, runs: map[int64]*runDelta{}, firstID: first}
+	if applied, err := s.applyQuickly(ctx, calls, first); applied {
+		return err
+	}
+	var g *group
+	err = s.db.Tx(ctx, func(tx *sql.Tx) error {
+		g = newGroup(s, tx, first)
 		return g.apply(ctx, calls)
 	})
+	if err == nil {
+		g.learned()
+	}
+	return err
 }
 
 // group is a group of claims and outcomes being applied.
@@ -78,9 +86,33 @@ type group struct {
 	closing []int64
 }
 
+func newGroup(s *Store, tx *sql.Tx, firstID int64) *group {
+	return &group{store: s, tx: tx, runs: map[int64]*runDelta{}, firstID: firstID}
+}
+
+// learned remembers what a group that is committed has created, and forgets
+// what it has ended.
+func (g *group) learned() {
+	ended, _ := g.pick(true)
+	g.store.memory.forget(ended)
+	for _, item := range g.items {
+		g.store.memory.learnJobs(item.effect.Rows)
+	}
+}
+
+// take takes steps until one fails.
+func (g *group) take(ctx context.Context, steps ...func(context.Context) error) error {
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // apply takes one statement for each thing there is to do, not for each call.
 func (g *group) apply(ctx context.Context, calls []*call) error {
-	fences, err := lockFences(ctx, g.tx, calls)
+	fences, err := g.lockFences(ctx, calls)
 	if err != nil {
 		return err
 	}
@@ -94,13 +126,11 @@ func (g *group) apply(ctx context.Context, calls []*call) error {
 			g.checkFinish(c.finish, fences[c.finish.outcome.Job])
 		}
 	}
-	for _, step := range []func(context.Context) error{
+	err = g.take(ctx,
 		g.claim, g.lockFailing, g.succeed, g.moveOthers, g.createNext, g.writeDocuments, g.remember, g.dropResources,
-		g.settleRuns, g.learnOwners, g.pauseAccounts, g.holdPaused, g.closeRuns, g.putWindows,
-	} {
-		if err := step(ctx); err != nil {
-			return err
-		}
+		g.settleRuns, g.learnOwners, g.pauseAccounts, g.holdPaused, g.closeRuns, g.putWindows)
+	if err != nil {
+		return err
 	}
 	return answerRepeated(ctx, g.tx, calls)
 }
@@ -108,29 +138,30 @@ func (g *group) apply(ctx context.Context, calls []*call) error {
 // fence is what decides whether a claim or an outcome may be applied: the job
 // as it stands.
 type fence struct {
-	run, account int64
-	priority     domain.Priority
-	status       domain.JobStatus
-	attempt      int64
-	expected     int64
+	facts
+	status  domain.JobStatus
+	attempt int64
 	// version is the account's.
 	version int64
 }
 
 // lockFences locks the jobs. The account is not locked: a claim that comes
 // while it changes may go by either version.
-func lockFences(ctx context.Context, tx *sql.Tx, calls []*call) (map[int64]*fence, error) {
+func (g *group) lockFences(ctx context.Context, calls []*call) (map[int64]*fence, error) {
 	fences := make(map[int64]*fence, len(calls))
 	for _, c := range calls {
 		fences[c.job()] = nil
 	}
 	const columns = `id, run_id, account_id, priority, status, attempt, expected,
 		COALESCE((SELECT version FROM account WHERE account.id = job.account_id), 0)`
-	err := lockJobs(ctx, tx, slices.Sorted(maps.Keys(fences)), columns, nil, func(r *sql.Rows) error {
+	err := lockJobs(ctx, g.tx, slices.Sorted(maps.Keys(fences)), columns, nil, func(r *sql.Rows) error {
 		var id int64
 		f := &fence{}
 		err := r.Scan(&id, &f.run, &f.account, &f.priority, &f.status, &f.attempt, &f.expected, &f.version)
 		fences[id] = f
+		if err == nil {
+			g.store.memory.learn(id, f.facts)
+		}
 		return err
 	})
 	return fences, err

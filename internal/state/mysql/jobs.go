@@ -40,6 +40,7 @@ func (s *Store) Load(ctx context.Context, ids []int64) ([]domain.Job, error) {
 			return nil, err
 		}
 	}
+	s.memory.learnJobs(jobs)
 	return jobs, nil
 }
 
@@ -62,6 +63,9 @@ func (s *Store) Jobs(ctx context.Context, q state.JobQuery) ([]domain.Job, error
 		out = append(out, j)
 		return err
 	})
+	if err == nil {
+		s.memory.learnJobs(out)
+	}
 	return out, err
 }
 

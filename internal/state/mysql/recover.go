@@ -18,7 +18,7 @@ func (s *Store) RecoverRunning(ctx context.Context, maxLost int) (recovered int,
 	err = s.db.Tx(ctx, func(tx *sql.Tx) error {
 		recovered, ended = 0, nil
 		at := s.now()
-		g := &group{store: s, tx: tx, runs: map[int64]*runDelta{}}
+		g := newGroup(s, tx, 0)
 		var find mysqldb.Statement
 		find.Write("SELECT id FROM job FORCE INDEX (job_unfinished) WHERE done = 0 AND status = ").Int(int64(domain.JobRunning))
 		ids, err := selectIDs(ctx, tx, &find)
@@ -57,10 +57,8 @@ func (s *Store) RecoverRunning(ctx context.Context, maxLost int) (recovered int,
 			return err
 		}
 		recovered = len(back)
-		for _, step := range []func(context.Context) error{g.settleRuns, g.holdPaused, g.closeRuns} {
-			if err := step(ctx); err != nil {
-				return err
-			}
+		if err := g.take(ctx, g.settleRuns, g.holdPaused, g.closeRuns); err != nil {
+			return err
 		}
 		for _, id := range g.runIDs() {
 			if closed := g.runs[id].closer.effect.Closed; closed != nil {

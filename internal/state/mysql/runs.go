@@ -119,8 +119,9 @@ func (s *Store) PlanRun(ctx context.Context, id int64, specs []domain.JobSpec) (
 	if err != nil {
 		return nil, err
 	}
+	var inserted []domain.Job
 	err = s.db.Tx(ctx, func(tx *sql.Tx) error {
-		created = nil
+		created, inserted = nil, nil
 		run, err := lockRun(ctx, tx, id)
 		if err != nil {
 			return err
@@ -130,13 +131,19 @@ func (s *Store) PlanRun(ctx context.Context, id int64, specs []domain.JobSpec) (
 			created, err = children(ctx, tx, id, 0)
 			return err
 		}
-		created, err = s.plan(ctx, tx, &run, specs, first)
+		inserted, err = s.plan(ctx, tx, &run, specs, first)
 		return err
 	})
+	if err == nil {
+		s.memory.learnJobs(inserted)
+	}
+	for i := range inserted {
+		created = append(created, refOf(&inserted[i]))
+	}
 	return created, err
 }
 
-func (s *Store) plan(ctx context.Context, tx *sql.Tx, run *domain.Run, specs []domain.JobSpec, first int64) ([]domain.JobRef, error) {
+func (s *Store) plan(ctx context.Context, tx *sql.Tx, run *domain.Run, specs []domain.JobSpec, first int64) ([]domain.Job, error) {
 	at := mysqldb.Micros(s.now())
 	if run.Status == domain.RunCreated {
 		if err := moveRun(ctx, tx, run, domain.RunPlanning, "", at); err != nil {
@@ -155,14 +162,12 @@ func (s *Store) plan(ctx context.Context, tx *sql.Tx, run *domain.Run, specs []d
 	if err != nil {
 		return nil, err
 	}
-	created := make([]domain.JobRef, len(inserted))
 	known := int64(0)
 	for i := range inserted {
-		created[i] = refOf(&inserted[i])
 		known += int64(inserted[i].Expected)
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE run SET known = known + ?, pending = pending + ? WHERE id = ?", known, len(created), run.ID)
-	return created, err
+	_, err = tx.ExecContext(ctx, "UPDATE run SET known = known + ?, pending = pending + ? WHERE id = ?", known, len(inserted), run.ID)
+	return inserted, err
 }
 
 // Run implements state.Runs.

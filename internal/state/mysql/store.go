@@ -13,6 +13,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"sync/atomic"
 	"time"
 
 	"sluice/internal/batch"
@@ -42,6 +43,9 @@ type Store struct {
 
 	calls  *batch.Group[call]
 	jobIDs *mysqldb.Sequence
+	memory memory
+	// quick counts the groups that needed not look at their jobs first.
+	quick atomic.Uint64
 }
 
 var _ state.Store = (*Store)(nil)

@@ -1,0 +1,79 @@
+package mysql
+
+import (
+	"sync"
+
+	"sluice/internal/domain"
+)
+
+// facts are what never changes about a job.
+type facts struct {
+	run, account int64
+	expected     int64
+	priority     domain.Priority
+}
+
+// maxFacts bounds how many jobs of each of two generations are remembered.
+const maxFacts = 32 << 10
+
+// memory remembers the facts about jobs that this process has read or created,
+// and forgets those that nobody asked for in a long time: when the young
+// generation is full it becomes the old one, which is dropped.
+type memory struct {
+	mu         sync.Mutex
+	young, old map[int64]facts
+}
+
+func (m *memory) learn(id int64, f facts) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.put(id, f)
+}
+
+func (m *memory) learnJobs(jobs []domain.Job) {
+	if len(jobs) == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range jobs {
+		j := &jobs[i]
+		m.put(j.ID, facts{run: j.RunID, account: j.AccountID, expected: int64(j.Expected), priority: j.Priority})
+	}
+}
+
+func (m *memory) put(id int64, f facts) {
+	if m.young == nil || len(m.young) >= maxFacts {
+		m.young, m.old = map[int64]facts{}, m.young
+	}
+	m.young[id] = f
+}
+
+// recall returns the facts about the jobs of all calls, in their order, or
+// nothing if one of them is not remembered.
+func (m *memory) recall(calls []*call) []facts {
+	out := make([]facts, len(calls))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, c := range calls {
+		f, ok := m.young[c.job()]
+		if !ok {
+			if f, ok = m.old[c.job()]; !ok {
+				return nil
+			}
+			m.put(c.job(), f)
+		}
+		out[i] = f
+	}
+	return out
+}
+
+// forget drops jobs that have succeeded: nothing happens to them any more.
+func (m *memory) forget(items []*finishItem) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, item := range items {
+		delete(m.young, item.outcome.Job)
+		delete(m.old, item.outcome.Job)
+	}
+}

@@ -1,0 +1,206 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"maps"
+	"slices"
+
+	"sluice/internal/domain"
+	"sluice/internal/mysqldb"
+	"sluice/internal/state"
+)
+
+// errOvertaken tells that a job of a group was not as the group expected it.
+var errOvertaken = errors.New("a job is not what it was")
+
+// applyQuickly applies a group of plain calls without reading their jobs
+// first: it changes those that are as expected and learns from their number
+// whether all of them were. If they were not, nothing is changed, and the way
+// that looks at each of them has to be gone.
+func (s *Store) applyQuickly(ctx context.Context, calls []*call, firstID int64) (applied bool, err error) {
+	known := s.plain(calls)
+	if known == nil {
+		return false, nil
+	}
+	var g *group
+	err = s.db.Tx(ctx, func(tx *sql.Tx) error {
+		g = newGroup(s, tx, firstID)
+		return g.applyQuickly(ctx, calls, known)
+	})
+	if errors.Is(err, errOvertaken) {
+		return false, nil
+	}
+	if err == nil {
+		s.quick.Add(1)
+		g.learned()
+	}
+	return true, err
+}
+
+// plain returns the facts about the calls' jobs if all of them are remembered,
+// none occurs twice and no call does anything out of the ordinary.
+func (s *Store) plain(calls []*call) []facts {
+	seen := make(map[int64]struct{}, len(calls))
+	for _, c := range calls {
+		if c.finish != nil && !plainOutcome(&c.finish.outcome) {
+			return nil
+		}
+		seen[c.job()] = struct{}{}
+	}
+	if len(seen) != len(calls) {
+		return nil
+	}
+	return s.memory.recall(calls)
+}
+
+func plainOutcome(o *state.Outcome) bool {
+	return o.To == domain.JobSucceeded && o.FailRun == "" && o.PauseAccount == "" && o.DropResource == "" && o.Owner == ""
+}
+
+func (g *group) applyQuickly(ctx context.Context, calls []*call, known []facts) error {
+	versions := map[int64]int64{}
+	next := false
+	for i, c := range calls {
+		f := known[i]
+		if item := c.claim; item != nil {
+			item.won, item.err = true, nil
+			g.won = append(g.won, item)
+			g.delta(f.run).calls++
+			if v, met := versions[f.account]; met && item.claim.Account != 0 && v != item.claim.Account {
+				return errOvertaken // by one of the two
+			}
+			if item.claim.Account != 0 {
+				versions[f.account] = item.claim.Account
+			}
+			continue
+		}
+		item := c.finish
+		item.effect, item.err, item.repeated = state.Effect{}, nil, false
+		item.fence = fence{facts: f, status: domain.JobRunning, attempt: item.outcome.Attempt}
+		g.items = append(g.items, item)
+		g.countSuccess(item)
+		next = next || len(item.outcome.Next) > 0
+	}
+	steps := []func(context.Context) error{g.writeDocuments, g.remember}
+	if next {
+		// What they add to the counters is known when they are inserted.
+		steps = append([]func(context.Context) error{g.createNext}, steps...)
+		steps = append(steps, g.settleRuns)
+	}
+	if err := g.change(ctx, versions, !next); err != nil {
+		return err
+	}
+	return g.take(ctx, append(steps, g.holdPaused, g.closeRuns, g.putWindows)...)
+}
+
+// change moves the jobs, and brings the counters up to date if it is to.
+func (g *group) change(ctx context.Context, versions map[int64]int64, settle bool) error {
+	jobs := g.changeJobs(versions)
+	statements := []*mysqldb.Statement{jobs}
+	if settle {
+		statements = append(statements, g.addToRuns())
+	}
+	changed, err := mysqldb.Batch(ctx, g.tx, statements...)
+	if err != nil {
+		return err
+	}
+	if changed[0].Rows != int64(len(g.won)+len(g.items)) {
+		return errOvertaken
+	}
+	if settle && changed[1].InsertID != 0 {
+		return g.findClosing(ctx)
+	}
+	return nil
+}
+
+// changeJobs is one statement for claims and outcomes, so that jobs are locked
+// in the order of their ids. Every row that it finds it also changes.
+func (g *group) changeJobs(versions map[int64]int64) *mysqldb.Statement {
+	claims := make([]int64, len(g.won))
+	for i, item := range g.won {
+		claims[i] = item.claim.Job
+	}
+	ends := make([]int64, len(g.items))
+	for i, item := range g.items {
+		ends[i] = item.outcome.Job
+	}
+	s := &mysqldb.Statement{}
+	s.Grow(256+64*(len(claims)+len(ends)), 0)
+	s.Write("UPDATE job FORCE INDEX (PRIMARY) SET ")
+	// Assignments are made from left to right: lost sees the old status, what
+	// follows the status the new one.
+	switch {
+	case len(ends) == 0:
+		s.Write("attempt = attempt + 1, lost = lost + (status = ").Int(running).Write("), status = ").Int(running)
+	case len(claims) == 0:
+		s.Write("status = ").Int(succeeded)
+		g.writeSuccess(s, ends)
+	default:
+		s.Write("lost = lost + (status = ").Int(running).Write(" AND id IN (").Ints(claims...)
+		s.Write(")), status = IF(id IN (").Ints(claims...).Write("), ").Int(running).Write(", ").Int(succeeded)
+		s.Write("), attempt = attempt + (status = ").Int(running).Write(")")
+		g.writeSuccess(s, ends)
+	}
+	s.Write(" WHERE ")
+	if len(claims) > 0 {
+		s.Write("(id IN (").Ints(claims...).Write(") AND attempt = ")
+		s.CaseInt(claims, func(i int) int64 { return g.won[i].claim.Attempt })
+		s.Write(" AND status IN (").Ints(numbers(claimable)...).Write(")")
+		wantVersions(s, versions)
+		s.Write(")")
+	}
+	if len(claims) > 0 && len(ends) > 0 {
+		s.Write(" OR ")
+	}
+	if len(ends) > 0 {
+		s.Write("(id IN (").Ints(ends...).Write(") AND attempt = ")
+		s.CaseInt(ends, func(i int) int64 { return g.items[i].outcome.Attempt })
+		s.Write(" AND status = ").Int(running).Write(")")
+	}
+	return s
+}
+
+const running, succeeded = int64(domain.JobRunning), int64(domain.JobSucceeded)
+
+// writeSuccess makes the assignments that come with an outcome. Where there
+// are claims as well, those keep what they have.
+func (g *group) writeSuccess(s *mysqldb.Statement, ends []int64) {
+	set := func(column string, value func(*state.Outcome) int64) {
+		s.Write(", " + column + " = ")
+		if len(g.won) == 0 {
+			s.CaseInt(ends, func(i int) int64 { return value(&g.items[i].outcome) })
+			return
+		}
+		s.Write("IF(status = ").Int(succeeded).Write(", ")
+		s.CaseInt(ends, func(i int) int64 { return value(&g.items[i].outcome) })
+		s.Write(", " + column + ")")
+	}
+	set("finished_at", func(o *state.Outcome) int64 { return mysqldb.Micros(o.At) })
+	set("items", func(o *state.Outcome) int64 { return int64(o.Items) })
+	set("pages", func(o *state.Outcome) int64 { return int64(o.Pages) })
+	set("done", func(*state.Outcome) int64 { return 1 })
+	if len(g.won) == 0 {
+		s.Write(", error = '', error_kind = ''")
+		return
+	}
+	s.Write(", error = IF(status = ").Int(succeeded).Write(", '', error), error_kind = IF(status = ").Int(succeeded).Write(", '', error_kind)")
+}
+
+// wantVersions is the condition that accounts are still of these versions.
+// They are read without a lock: a claim that comes while one changes may go by
+// either version.
+func wantVersions(s *mysqldb.Statement, versions map[int64]int64) {
+	if len(versions) == 0 {
+		return
+	}
+	s.Write(" AND (SELECT COUNT(*) FROM account WHERE ")
+	for i, id := range slices.Sorted(maps.Keys(versions)) {
+		if i > 0 {
+			s.Write(" OR ")
+		}
+		s.Write("(id = ").Int(id).Write(" AND version = ").Int(versions[id]).Write(")")
+	}
+	s.Write(") = ").Int(int64(len(versions)))
+}

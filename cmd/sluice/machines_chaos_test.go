@@ -21,7 +21,6 @@ import (
 	"sluice/internal/wiring"
 )
 
-var withMongo = flag.Bool("mongo", true, "")
 var faultCount = flag.Int("faults", 15, "how many faults the chaos test of several machines injects")
 
 // TestChaosManyMachines collects with three workers and two schedulers while
@@ -38,7 +37,7 @@ func TestChaosManyMachines(t *testing.T) {
 		},
 		Latency: sim.Latency{Fixed: 40 * time.Millisecond, Jitter: 40 * time.Millisecond},
 		Limits:  sim.Limits{Window: machineWindow, Minute: machineWindow, CoreLimit: 12, GraphQLLimit: 12},
-	}, *withMongo, 3, 2)
+	}, true, 3, 2)
 	runs := m.signup()
 	pace := time.NewTicker(2 * time.Second)
 	defer pace.Stop()
@@ -90,6 +89,9 @@ func (m *machines) look() *wiring.Service {
 		m.t.Fatal(err)
 	}
 	m.t.Cleanup(func() { _ = svc.Close(context.WithoutCancel(m.t.Context())) })
+	if err := svc.Start(m.t.Context()); err != nil {
+		m.t.Fatal(err)
+	}
 	return svc
 }
 

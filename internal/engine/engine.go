@@ -173,7 +173,7 @@ func New(p Ports, cfg Config) (*Engine, error) {
 	e.outages = newOutages(e.cfg)
 	e.paces = newPaces()
 	e.rows = newRowCache()
-	e.watchers = &watchers{signals: p.Signals}
+	e.watchers = newWatchers(p.Signals)
 	e.counters = &Counters{}
 	e.renewer = newRenewer(p.Dispatch, e.cfg)
 	e.finisher = newFinisher()
@@ -204,6 +204,10 @@ func (e *Engine) Start(ctx context.Context) error {
 // begin sets all roles to work.
 func (e *Engine) begin(s *session, feed, hard context.Context) {
 	s.background.Go(func() { e.errands.loop(feed) })
+	if e.Signals != nil {
+		s.background.Go(func() { e.watchers.announce(feed) })
+		s.background.Go(func() { e.watchers.listen(feed) })
+	}
 	if !e.cfg.RequestsOnly {
 		e.beginWork(s, feed, hard)
 	}

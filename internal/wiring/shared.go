@@ -55,6 +55,7 @@ func (s *Service) openRedis(ctx context.Context, o Options, store state.Store, p
 	if err != nil {
 		return err
 	}
+	//nolint:contextcheck // it gives itself the time it needs, whatever became of the caller
 	s.closers = append(s.closers, func() error { dispatcher.Close(); return nil })
 	if o.Scheduler {
 		s.background = append(s.background, dispatcher.Schedule)
@@ -71,5 +72,8 @@ func (s *Service) openRedis(ctx context.Context, o Options, store state.Store, p
 // counts are those of a database that does not tell reads from writes.
 type counts struct{ db *mysqldb.DB }
 
+// Transactions implements Counts.
 func (c counts) Transactions() int64 { return int64(c.db.Transactions()) }
-func (counts) Reads() int64          { return 0 }
+
+// Reads implements Counts.
+func (counts) Reads() int64 { return 0 }

@@ -116,7 +116,9 @@ func (g *group) change(ctx context.Context, versions map[int64]int64, settle boo
 }
 
 // changeJobs is one statement for claims and outcomes, so that jobs are locked
-// in the order of their ids. Every row that it finds it also changes.
+// in the order of their ids. Every row that it finds it also changes. A job
+// that runs is one to be ended, any other one to be claimed: whoever claims a
+// job that runs, as its worker has vanished, takes the other way.
 func (g *group) changeJobs(versions map[int64]int64) *mysqldb.Statement {
 	claims := make([]int64, len(g.won))
 	for i, item := range g.won {
@@ -127,27 +129,18 @@ func (g *group) changeJobs(versions map[int64]int64) *mysqldb.Statement {
 		ends[i] = item.outcome.Job
 	}
 	s := &mysqldb.Statement{}
-	s.Grow(256+64*(len(claims)+len(ends)), 0)
+	s.Grow(512+32*len(claims)+64*len(ends), 0)
 	s.Write("UPDATE job FORCE INDEX (PRIMARY) SET ")
-	// Assignments are made from left to right: lost sees the old status, what
-	// follows the status the new one.
-	switch {
-	case len(ends) == 0:
-		s.Write("attempt = attempt + 1, lost = lost + (status = ").Int(running).Write("), status = ").Int(running)
-	case len(claims) == 0:
-		s.Write("status = ").Int(succeeded)
-		g.writeSuccess(s, ends)
-	default:
-		s.Write("lost = lost + (status = ").Int(running).Write(" AND id IN (").Ints(claims...)
-		s.Write(")), status = IF(id IN (").Ints(claims...).Write("), ").Int(running).Write(", ").Int(succeeded)
-		s.Write("), attempt = attempt + (status = ").Int(running).Write(")")
-		g.writeSuccess(s, ends)
+	// Assignments are made from left to right: all see the old status.
+	if len(claims) > 0 {
+		s.Write("attempt = attempt + (status <> ").Int(running).Write("), ")
 	}
-	s.Write(" WHERE ")
+	g.writeSuccess(s, ends)
+	s.Write("status = IF(status = ").Int(running).Write(", ").Int(succeeded).Write(", ").Int(running).Write(") WHERE ")
 	if len(claims) > 0 {
 		s.Write("(id IN (").Ints(claims...).Write(") AND attempt = ")
 		s.CaseInt(claims, func(i int) int64 { return g.won[i].claim.Attempt })
-		s.Write(" AND status IN (").Ints(numbers(claimable)...).Write(")")
+		s.Write(" AND status IN (").Ints(numbers(waiting)...).Write(")")
 		wantVersions(s, versions)
 		s.Write(")")
 	}
@@ -164,28 +157,33 @@ func (g *group) changeJobs(versions map[int64]int64) *mysqldb.Statement {
 
 const running, succeeded = int64(domain.JobRunning), int64(domain.JobSucceeded)
 
-// writeSuccess makes the assignments that come with an outcome. Where there
-// are claims as well, those keep what they have.
+// writeSuccess makes the assignments that come with an outcome. A job that is
+// claimed keeps what it has.
 func (g *group) writeSuccess(s *mysqldb.Statement, ends []int64) {
-	set := func(column string, value func(*state.Outcome) int64) {
-		s.Write(", " + column + " = ")
-		if len(g.won) == 0 {
-			s.CaseInt(ends, func(i int) int64 { return value(&g.items[i].outcome) })
-			return
-		}
-		s.Write("IF(status = ").Int(succeeded).Write(", ")
-		s.CaseInt(ends, func(i int) int64 { return value(&g.items[i].outcome) })
-		s.Write(", " + column + ")")
-	}
-	set("finished_at", func(o *state.Outcome) int64 { return mysqldb.Micros(o.At) })
-	set("items", func(o *state.Outcome) int64 { return int64(o.Items) })
-	set("pages", func(o *state.Outcome) int64 { return int64(o.Pages) })
-	set("done", func(*state.Outcome) int64 { return 1 })
-	if len(g.won) == 0 {
-		s.Write(", error = '', error_kind = ''")
+	if len(ends) == 0 {
 		return
 	}
-	s.Write(", error = IF(status = ").Int(succeeded).Write(", '', error), error_kind = IF(status = ").Int(succeeded).Write(", '', error_kind)")
+	set := func(column string, value func()) {
+		s.Write(column)
+		if len(g.won) == 0 {
+			s.Write(" = ")
+			value()
+			s.Write(", ")
+			return
+		}
+		s.Write(" = IF(status = ").Int(running).Write(", ")
+		value()
+		s.Write(", ").Write(column).Write("), ")
+	}
+	number := func(column string, of func(*state.Outcome) int64) {
+		set(column, func() { s.CaseInt(ends, func(i int) int64 { return of(&g.items[i].outcome) }) })
+	}
+	number("done", func(*state.Outcome) int64 { return 1 })
+	number("finished_at", func(o *state.Outcome) int64 { return mysqldb.Micros(o.At) })
+	number("items", func(o *state.Outcome) int64 { return int64(o.Items) })
+	number("pages", func(o *state.Outcome) int64 { return int64(o.Pages) })
+	set("error", func() { s.Text("") })
+	set("error_kind", func() { s.Text("") })
 }
 
 // wantVersions is the condition that accounts are still of these versions.

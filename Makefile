@@ -41,7 +41,7 @@ bench: build ## the numbers, beside peers and raw limits measured in the same ru
 	./scripts/bench
 
 chaos: build servers ## the long proofs: SIGKILL at random instants; several machines and every fault
-	CGO_ENABLED=1 $(GO) test -race -timeout 60m -count=1 -run Chaos ./cmd/sluice -args -kills=200 -faults=150
+	CGO_ENABLED=1 $(GO) test -race -timeout 60m -count=1 -run Chaos ./cmd/sluice -args -kills=200 -faults=75 -accounts=50
 
 clean: ## remove what was built and the demo's data
 	rm -rf bin .tools sluice-data

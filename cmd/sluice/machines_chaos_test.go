@@ -21,7 +21,10 @@ import (
 	"sluice/internal/wiring"
 )
 
-var faultCount = flag.Int("faults", 15, "how many faults the chaos test of several machines injects")
+var (
+	faultCount   = flag.Int("faults", 15, "how many faults the chaos test of several machines injects")
+	accountCount = flag.Int("accounts", 15, "how many accounts the chaos test of several machines collects")
+)
 
 // TestChaosManyMachines collects with three workers and two schedulers while
 // everything that can go wrong does. In the end every account is complete, the
@@ -29,11 +32,11 @@ var faultCount = flag.Int("faults", 15, "how many faults the chaos test of sever
 func TestChaosManyMachines(t *testing.T) {
 	random := seeded(t)
 	m := newMachines(t, sim.Options{
-		Seed: random.Uint64(), Accounts: max(50, *faultCount),
+		Seed: random.Uint64(), Accounts: *accountCount,
 		// Many calls that bring few documents: the stand-in for MongoDB, where
 		// there is one, searches everything it has for each of them.
 		Shape: &sim.Shape{
-			Repos: sim.Between(4, 14), Commits: sim.Between(0, 5), Issues: sim.Between(0, 3), Pulls: sim.Between(0, 2), Oddities: true,
+			Repos: sim.Between(20, 40), Commits: sim.Between(0, 2), Issues: sim.Between(0, 1), Pulls: sim.Between(0, 1), Oddities: true,
 		},
 		Latency: sim.Latency{Fixed: 40 * time.Millisecond, Jitter: 40 * time.Millisecond},
 		Limits:  sim.Limits{Window: machineWindow, Minute: machineWindow, CoreLimit: 12, GraphQLLimit: 12},
@@ -48,7 +51,7 @@ func TestChaosManyMachines(t *testing.T) {
 		f.do(m, random)
 	}
 	svc := m.look()
-	under, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	under, cancel := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(*accountCount)*5*time.Second)
 	defer cancel()
 	for _, id := range runs {
 		run, err := svc.WaitRun(under, id)

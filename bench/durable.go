@@ -144,7 +144,7 @@ func noop(ctx context.Context, o wiring.Options, n int) (e effort, err error) {
 // awaitRun waits for a run that ends in this process. Its row is read when a
 // run has ended and not before, so that waiting costs next to nothing.
 func awaitRun(ctx context.Context, svc *wiring.Service, id int64) (domain.Run, error) {
-	changed, end := svc.Engine.Watch() //nolint:contextcheck // it lasts until end is called
+	changed, end := svc.Engine.Watch()
 	defer end()
 	for svc.Engine.Counters().RunsEnded.Load() == 0 {
 		select {

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"sluice/bench/report"
-	"sluice/bench/servers"
 	"sluice/internal/engine/enginetest"
+	"sluice/internal/quota"
+	"sluice/internal/wiring"
 )
 
 // machinesNoop compares jobs per second of one process through MariaDB and
@@ -27,12 +29,15 @@ func (l *lab) machinesNoop(ctx context.Context, workers int) error {
 		return err
 	}
 	n := l.size(40_000, 2_000)
-	var ours, theirs, cpu []float64
-	var spent string
+	var theirs []float64
+	// Calls that nobody rations, as asynq's, and such that are reserved and
+	// settled through Redis.
+	plain, rationed := fleetRounds{quota: wiring.NoQuota()}, fleetRounds{quota: amply()}
 	for round := range l.rounds() {
-		own, used, err := l.fleetNoop(ctx, workers, n)
-		if err != nil {
-			return err
+		for _, r := range []*fleetRounds{&plain, &rationed} {
+			if err := l.fleetNoop(ctx, r, workers, n); err != nil {
+				return err
+			}
 		}
 		if _, err := l.emptyRedis(ctx); err != nil {
 			return err
@@ -41,39 +46,54 @@ func (l *lab) machinesNoop(ctx context.Context, workers int) error {
 		if err != nil {
 			return err
 		}
-		ours, theirs = append(ours, own.perSecond()), append(theirs, rates.Process)
-		cpu, spent = append(cpu, perCall(own)), used
-		l.notef("round %d, %d workers: Sluice %.0f jobs/s (µs/job: itself %.0f, %s), asynq %.0f jobs/s",
-			round+1, workers, own.perSecond(), perCall(own), used, rates.Process)
+		theirs = append(theirs, rates.Process)
+		l.notef("round %d, %d workers: Sluice %.0f jobs/s (%s), with rations %.0f jobs/s (%s), asynq %.0f jobs/s",
+			round+1, workers, plain.rates[round], plain.spent, rationed.rates[round], rationed.spent, rates.Process)
 	}
-	ratio := report.Median(report.Ratios(ours, theirs))
-	line := report.Line{
-		Name: fmt.Sprintf("machines_noop_%d", workers), Value: report.Median(ours), Unit: "jobs/s",
-		Detail: fmt.Sprintf("%d workers, %d jobs, median of %d rounds; processor time in µs/job: this process %.0f, %s; asynq keeps no SQL truth",
-			workers, n, len(ours), report.Median(cpu), spent),
+	line := func(name, what string, r fleetRounds) report.Line {
+		return report.Line{
+			Name: fmt.Sprintf("%s_%d", name, workers), Value: report.Median(r.rates), Unit: "jobs/s",
+			Detail: fmt.Sprintf("%d workers, %d jobs, median of %d rounds, %s; the last round's %s; asynq keeps no SQL truth",
+				workers, n, len(r.rates), what, r.spent),
+		}.Against(asynq.Name(), report.Median(theirs)).WithRatio(report.Median(report.Ratios(r.rates, theirs)))
 	}
-	line = line.Against(asynq.Name(), report.Median(theirs)).WithRatio(ratio)
-	return l.report.Add(line.Aim(">= 1x", ratio >= 1))
+	ours := line("machines_noop", "nothing is rationed", plain)
+	return errors.Join(
+		l.report.Add(ours.Aim(">= 1x", *ours.Ratio >= 1)),
+		l.report.Add(line("machines_noop_rationed", "each call reserved and settled through Redis", rationed)),
+	)
 }
 
-// fleetNoop takes n no-op jobs through one process on MariaDB and Redis. It
-// also says what the servers spent on each.
-func (l *lab) fleetNoop(ctx context.Context, workers, n int) (e effort, used string, err error) {
+// fleetRounds are rounds of one kind.
+type fleetRounds struct {
+	quota quota.Config
+	rates []float64
+	// spent is where the processor time of the last round went.
+	spent string
+}
+
+// fleetNoop takes n no-op jobs through one process on MariaDB and Redis.
+func (l *lab) fleetNoop(ctx context.Context, r *fleetRounds, workers, n int) error {
 	if _, err := l.emptyRedis(ctx); err != nil {
-		return effort{}, "", err
+		return err
 	}
 	f, err := l.fleet(ctx)
 	if err != nil {
-		return effort{}, "", err
+		return err
 	}
 	defer f.drop()
-	before, err := l.serverTime(servers.Redis, servers.MariaDB)
+	before, err := l.serverTime(machineServers...)
 	if err != nil {
-		return effort{}, "", err
+		return err
 	}
-	if e, err = noop(ctx, f.options(workers, &enginetest.Noop{Jobs: n, FanOut: 500}), n); err != nil {
-		return effort{}, "", err
+	o := f.options(workers, &enginetest.Noop{Jobs: n, FanOut: 500})
+	o.Quota = r.quota
+	e, err := noop(ctx, o, n)
+	if err != nil {
+		return err
 	}
-	after, err := l.serverTime(servers.Redis, servers.MariaDB)
-	return e, after.perJob(before, n), err
+	after, err := l.serverTime(machineServers...)
+	r.rates = append(r.rates, e.perSecond())
+	r.spent = fmt.Sprintf("µs/job of the processors: itself %.0f, %s", perCall(e), after.perJob(before, n))
+	return err
 }

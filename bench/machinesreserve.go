@@ -14,7 +14,6 @@ import (
 	"sluice/internal/quota"
 	"sluice/internal/quota/redis"
 	"sluice/internal/redisdb"
-	"sluice/internal/wiring"
 )
 
 const (
@@ -86,7 +85,7 @@ func reserveOnRedis(ctx context.Context, url string, owners []string, n int) (al
 		return 0, 0, err
 	}
 	defer db.Close()
-	keeper := redis.New(db, wiring.NoQuota(), redis.Options{})
+	keeper := redis.New(db, amply(), redis.Options{})
 	permits := make([]quota.Permit, reserveBurst)
 	reserve := func(i int) (err error) {
 		permits[i%reserveBurst], err = reservePermit(ctx, keeper, owners[i%len(owners)])

@@ -12,7 +12,6 @@ import (
 	"sluice/bench/report"
 	"sluice/internal/quota"
 	"sluice/internal/quota/memory"
-	"sluice/internal/wiring"
 )
 
 const reserveWorkers = 16
@@ -36,8 +35,17 @@ func quotaReserve(ctx context.Context, l *lab) error {
 	return nil
 }
 
+// amply counts everything and never refuses.
+func amply() quota.Config {
+	const plenty = 1 << 40
+	return quota.Config{
+		Concurrency: plenty,
+		Buckets:     map[string]quota.Limits{"core": {Limit: plenty, Window: time.Hour, PointsPerMinute: plenty}},
+	}
+}
+
 func reservations(ctx context.Context, owners, n int) (float64, error) {
-	keeper := memory.New(wiring.NoQuota(), memory.Options{})
+	keeper := memory.New(amply(), memory.Options{})
 	names := make([]string, owners)
 	for i := range names {
 		names[i] = fmt.Sprintf("owner-%d", i)

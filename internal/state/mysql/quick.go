@@ -61,38 +61,58 @@ func plainOutcome(o *state.Outcome) bool {
 
 func (g *group) applyQuickly(ctx context.Context, calls []*call, known []facts) error {
 	versions := map[int64]int64{}
-	next := false
+	alone := true
 	for i, c := range calls {
-		f := known[i]
-		if item := c.claim; item != nil {
-			item.won, item.err = true, nil
-			g.won = append(g.won, item)
-			g.delta(f.run).calls++
-			if v, met := versions[f.account]; met && item.claim.Account != 0 && v != item.claim.Account {
-				return errOvertaken // by one of the two
-			}
-			if item.claim.Account != 0 {
-				versions[f.account] = item.claim.Account
-			}
-			continue
+		if c.finish != nil {
+			g.expectFinish(c.finish, known[i])
+			alone = alone && !bringsMore(c.finish)
+		} else if !g.expectClaim(c.claim, known[i], versions) {
+			return errOvertaken
 		}
-		item := c.finish
-		item.effect, item.err, item.repeated = state.Effect{}, nil, false
-		item.fence = fence{facts: f, status: domain.JobRunning, attempt: item.outcome.Attempt}
-		g.items = append(g.items, item)
-		g.countSuccess(item)
-		next = next || len(item.outcome.Next) > 0
 	}
-	steps := []func(context.Context) error{g.writeDocuments, g.remember}
-	if next {
-		// What they add to the counters is known when they are inserted.
-		steps = append([]func(context.Context) error{g.createNext}, steps...)
-		steps = append(steps, g.settleRuns)
-	}
-	if err := g.change(ctx, versions, !next); err != nil {
+	if err := g.change(ctx, versions, alone); err != nil {
 		return err
 	}
-	return g.take(ctx, append(steps, g.holdPaused, g.closeRuns, g.putWindows)...)
+	if !alone {
+		// Runs are locked after all of this, and what it adds to their
+		// counters is known only then.
+		if err := g.take(ctx, g.createNext, g.writeDocuments, g.remember, g.settleRuns); err != nil {
+			return err
+		}
+	}
+	return g.take(ctx, g.holdPaused, g.closeRuns, g.putWindows)
+}
+
+// bringsMore reports whether an outcome changes more than its job, its run and
+// what is locked after runs.
+func bringsMore(item *finishItem) bool {
+	o := &item.outcome
+	return len(o.Next)+len(item.documents)+len(o.Absences)+len(o.Cursors)+len(o.Stored) > 0
+}
+
+// expectFinish takes it for granted that an outcome may be applied.
+func (g *group) expectFinish(item *finishItem, f facts) {
+	item.effect, item.err, item.repeated = state.Effect{}, nil, false
+	item.fence = fence{facts: f, status: domain.JobRunning, attempt: item.outcome.Attempt}
+	g.items = append(g.items, item)
+	g.countSuccess(item)
+}
+
+// expectClaim takes it for granted that a claim wins, unless another goes by
+// another version of the same account.
+func (g *group) expectClaim(item *claimItem, f facts, versions map[int64]int64) bool {
+	item.won, item.err = true, nil
+	g.won = append(g.won, item)
+	g.delta(f.run).calls++
+	version := item.claim.Account
+	if version == 0 {
+		return true
+	}
+	if other, met := versions[f.account]; met && other != version {
+		return false
+	}
+	versions[f.account] = version
+	return true
 }
 
 // change moves the jobs, and brings the counters up to date if it is to.

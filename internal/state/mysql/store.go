@@ -1,6 +1,8 @@
 // Package mysql keeps the state in MySQL or MariaDB, for several processes at
 // once. What makes it fast is that the claims and outcomes of a process'
-// workers share transactions of few, set-based statements.
+// workers share transactions of few, set-based statements. A group of plain
+// ones takes two trips to the server: one that changes the jobs if they are as
+// expected, and the commit. Any other group locks its jobs and looks at them.
 //
 // Whoever needs locks takes them in this order, so that two rarely wait for
 // each other: jobs by ascending id, documents and what else has an identity,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // Group merges items of concurrent callers. It has no goroutine while it has
@@ -14,8 +15,12 @@ type Group[T any] struct {
 	apply func(ctx context.Context, items []*T) error
 	most  int
 
+	// patience is how long a trip may wait for as many as the last one had.
+	patience time.Duration
+
 	mu      sync.Mutex
 	waiting []*entry[T]
+	last    int // how many the last trip had
 	running int
 	lanes   int
 }
@@ -34,6 +39,14 @@ func New[T any](most int, apply func(ctx context.Context, items []*T) error) *Gr
 // NewLanes is New with several groups under way at once.
 func NewLanes[T any](most, lanes int, apply func(ctx context.Context, items []*T) error) *Group[T] {
 	return &Group[T]{apply: apply, most: most, lanes: lanes}
+}
+
+// Patient lets a trip wait a little for as many callers as the last one had:
+// those it served are likely to come back together. It pays where a trip takes
+// much longer than that. It returns the group.
+func (g *Group[T]) Patient(patience time.Duration) *Group[T] {
+	g.patience = patience
+	return g
 }
 
 // Do applies an item together with those of others and returns when that is
@@ -62,9 +75,7 @@ func (g *Group[T]) Do(ctx context.Context, item *T) error {
 
 func (g *Group[T]) run(ctx context.Context) {
 	for {
-		// Those who were woken by the last trip, or began together with the
-		// caller, get the chance to come along.
-		runtime.Gosched()
+		g.gather()
 		entries := g.next()
 		if entries == nil {
 			return
@@ -80,6 +91,25 @@ func (g *Group[T]) run(ctx context.Context) {
 	}
 }
 
+// gather gives those who were woken by the last trip, or began together with
+// the caller, the chance to come along.
+func (g *Group[T]) gather() {
+	runtime.Gosched()
+	if g.patience <= 0 {
+		return
+	}
+	for end := time.Now().Add(g.patience); g.fewer() && time.Now().Before(end); {
+		time.Sleep(g.patience / 4)
+	}
+}
+
+// fewer says whether some wait, and not yet as many as the last trip had.
+func (g *Group[T]) fewer() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.waiting) > 0 && len(g.waiting) < g.last
+}
+
 // next takes what has gathered, or ends the run if that is nothing.
 func (g *Group[T]) next() []*entry[T] {
 	g.mu.Lock()
@@ -90,6 +120,7 @@ func (g *Group[T]) next() []*entry[T] {
 		g.waiting = nil
 		return nil
 	}
+	g.last = n
 	entries := g.waiting[:n:n]
 	g.waiting = g.waiting[n:]
 	return entries

@@ -91,13 +91,17 @@ func (e *Engine) acknowledgeLater(ctx context.Context, l dispatch.Lease) {
 		e.acknowledge(ctx, l)
 		return
 	}
-	e.acks.Go(func() { e.acknowledge(ctx, l) })
+	e.acks.add(ctx, l)
 }
 
 func (e *Engine) acknowledge(ctx context.Context, l dispatch.Lease) {
-	if err := e.Dispatch.Ack(ctx, l); err != nil && ctx.Err() == nil {
-		// Redelivery finds the job done and acknowledges again.
-		e.cfg.Log.Warn("acknowledge", "job", l.Job, "error", err)
+	e.acknowledgeAll(ctx, []dispatch.Lease{l})
+}
+
+func (e *Engine) acknowledgeAll(ctx context.Context, leases []dispatch.Lease) {
+	if err := e.Dispatch.Ack(ctx, leases...); err != nil && ctx.Err() == nil {
+		// Redelivery finds the jobs done and acknowledges again.
+		e.cfg.Log.Warn("acknowledge", "jobs", len(leases), "job", leases[0].Job, "error", err)
 	}
 }
 

@@ -134,10 +134,8 @@ type Engine struct {
 	renewer  *renewer
 	finisher *finisher
 	errands  *errands
+	acks     *acks
 	counters *Counters
-
-	// acks are acknowledgements under way.
-	acks sync.WaitGroup
 
 	// turn is how long a worker took for a job of late, in nanoseconds.
 	turn atomic.Int64
@@ -178,6 +176,7 @@ func New(p Ports, cfg Config) (*Engine, error) {
 	e.renewer = newRenewer(p.Dispatch, e.cfg)
 	e.finisher = newFinisher()
 	e.errands = newErrands(e.cfg.Log)
+	e.acks = newAcks(e.acknowledgeAll)
 	return e, nil
 }
 
@@ -228,7 +227,7 @@ func (e *Engine) beginWork(s *session, feed, hard context.Context) {
 	}
 	// The feeder adds chores to them before it ends.
 	workers.Go(func() { e.feed(feed, hard, &workers) })
-	s.background.Go(func() { workers.Wait(); e.acks.Wait(); stopRenew() })
+	s.background.Go(func() { workers.Wait(); e.acks.under.Wait(); stopRenew() })
 }
 
 // Stop begins no new job, lets those under way finish within the stop timeout,

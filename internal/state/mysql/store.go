@@ -57,6 +57,9 @@ const (
 	maxGroup = 200
 	// lanes is how many such transactions are under way at once.
 	lanes = 1
+	// groupPatience is short beside a transaction, and long enough for workers
+	// that the last one set free to come back.
+	groupPatience = 300 * time.Microsecond
 	// idBlock is how many job ids a process takes at a time.
 	idBlock = 4096
 	// maxIDs bounds how many ids a statement lists.
@@ -70,7 +73,7 @@ func Open(_ context.Context, db *mysqldb.DB, docs DocumentWriter, now func() tim
 	if s.now == nil {
 		s.now = time.Now
 	}
-	s.calls = batch.NewLanes(maxGroup, lanes, s.apply)
+	s.calls = batch.NewLanes(maxGroup, lanes, s.apply).Patient(groupPatience)
 	return s, nil
 }
 

@@ -134,7 +134,7 @@ func (l *lab) killOne(ctx context.Context, lease, after time.Duration) (took tim
 	}
 	defer first.end()
 	if err := first.await(ctx, killWorkers); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("the first process began too little: %w", err)
 	}
 	second, err := startMachine(ctx, machine{f.Servers, lease, false})
 	if err != nil {
@@ -149,10 +149,13 @@ func (l *lab) killOne(ctx context.Context, lease, after time.Duration) (took tim
 	}
 	killed := time.Now()
 	if err := second.await(ctx, killWorkers); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("the second process began too little: %w", err)
 	}
 	took = time.Since(killed)
-	return took, completed(ctx, front, run)
+	if err := completed(ctx, front, run); err != nil {
+		return 0, fmt.Errorf("after the kill: %w", err)
+	}
+	return took, nil
 }
 
 // request asks for a run, as a process does that leaves all work to others.
@@ -163,7 +166,10 @@ func (f *fleet) request(ctx context.Context) (*wiring.Service, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	_, run, err := svc.Engine.Signup(ctx, engine.Signup{Source: "noop", Login: "bench", Token: "t"})
+	run := domain.Run{}
+	if err = svc.Start(ctx); err == nil {
+		_, run, err = svc.Engine.Signup(ctx, engine.Signup{Source: "noop", Login: "bench", Token: "t"})
+	}
 	if err != nil {
 		return nil, 0, errors.Join(err, svc.Close(context.WithoutCancel(ctx)))
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"sluice/internal/dispatch"
 	"sluice/internal/document"
@@ -219,6 +220,9 @@ func (s *Service) closeAll() error {
 func (s *Service) WaitRun(ctx context.Context, id int64) (domain.Run, error) {
 	changed, end := s.Engine.Watch()
 	defer end()
+	// Whoever waits for another process looks for himself now and then.
+	missed := time.NewTicker(dispatch.MaxWait)
+	defer missed.Stop()
 	for seen := int64(-1); ; {
 		// The engine speaks up for every job; the row is read only when a run
 		// has ended, so that waiting costs the engine nothing. What ends in
@@ -232,6 +236,7 @@ func (s *Service) WaitRun(ctx context.Context, id int64) (domain.Run, error) {
 		}
 		select {
 		case <-changed:
+		case <-missed.C:
 		case <-ctx.Done():
 			return domain.Run{}, ctx.Err()
 		}

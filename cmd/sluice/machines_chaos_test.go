@@ -74,13 +74,7 @@ func TestChaosManyMachines(t *testing.T) {
 // look opens the shared stores from the test itself, to see what is in them.
 func (m *machines) look() *wiring.Service {
 	m.t.Helper()
-	key := ""
-	for _, setting := range m.env {
-		if path, ok := strings.CutPrefix(setting, "SLUICE_KEY_FILE="); ok {
-			key = path
-		}
-	}
-	servers := wiring.Servers{State: m.sql.URL(), Redis: m.redis.URL(), KeyFile: key}
+	servers := wiring.Servers{State: m.sql.URL(), Redis: m.redis.URL(), KeyFile: m.key}
 	if m.mongodb != nil {
 		servers.Mongo = m.mongodb.URL()
 	}

@@ -2,8 +2,6 @@ package main_test
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +19,7 @@ type machines struct {
 	t                   *testing.T
 	upstream            *upstream
 	redis, sql, mongodb *testkit.Server
+	key                 string
 	env                 []string
 	api                 *client.Client
 	members             []*member
@@ -47,13 +46,10 @@ func newMachines(t *testing.T, o sim.Options, mongo bool, workers, schedulers in
 		t: t, upstream: newUpstream(t, o),
 		redis: testkit.StartRedis(t), sql: testkit.StartMariaDB(t),
 	}
-	key := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(key, []byte(strings.Repeat("0a", 32)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	m.key = keyFile(t)
 	m.env = []string{
 		"SLUICE_STATE=" + m.sql.URL(), "SLUICE_REDIS=" + m.redis.URL(),
-		"SLUICE_KEY_FILE=" + key, "SLUICE_ADDR=127.0.0.1:0", "SLUICE_LOG_LEVEL=info",
+		"SLUICE_KEY_FILE=" + m.key, "SLUICE_ADDR=127.0.0.1:0", "SLUICE_LOG_LEVEL=info",
 		"SLUICE_GITHUB_URL=" + m.upstream.url, "SLUICE_FLOOR=0", "SLUICE_LEASE=" + machineLease.String(), "SLUICE_WORKERS=4",
 		"SLUICE_ASSUME_LIMIT=12", "SLUICE_ASSUME_WINDOW=" + o.Limits.Window.String(),
 	}

@@ -21,8 +21,7 @@ type Group[T any] struct {
 	mu      sync.Mutex
 	waiting []*entry[T]
 	last    int // how many the last trip had
-	running int
-	lanes   int
+	running bool
 }
 
 type entry[T any] struct {
@@ -33,12 +32,7 @@ type entry[T any] struct {
 // New returns a group whose items are applied at most so many at once. apply
 // writes results into the items; the error it returns is that of every item.
 func New[T any](most int, apply func(ctx context.Context, items []*T) error) *Group[T] {
-	return NewLanes(most, 1, apply)
-}
-
-// NewLanes is New with several groups under way at once.
-func NewLanes[T any](most, lanes int, apply func(ctx context.Context, items []*T) error) *Group[T] {
-	return &Group[T]{apply: apply, most: most, lanes: lanes}
+	return &Group[T]{apply: apply, most: most}
 }
 
 // Patient lets a trip wait a little for as many callers as the last one had:
@@ -59,8 +53,8 @@ func (g *Group[T]) Do(ctx context.Context, item *T) error {
 	e := &entry[T]{item, make(chan error, 1)}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, e)
-	if g.running < g.lanes {
-		g.running++
+	if !g.running {
+		g.running = true
 		// The group serves many callers: the end of one of them is not its end.
 		go g.run(context.WithoutCancel(ctx))
 	}
@@ -116,7 +110,7 @@ func (g *Group[T]) next() []*entry[T] {
 	defer g.mu.Unlock()
 	n := min(len(g.waiting), g.most)
 	if n == 0 {
-		g.running--
+		g.running = false
 		g.waiting = nil
 		return nil
 	}

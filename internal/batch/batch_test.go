@@ -47,7 +47,7 @@ func TestCallersShareATrip(t *testing.T) {
 		trips := 0
 		g := batch.New(100, func(context.Context, []*item) error {
 			trips++
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			return nil
 		})
 		var all sync.WaitGroup
@@ -75,7 +75,7 @@ func TestCallerThatGivesUpLeavesTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		applied := 0
 		g := batch.New(1, func(ctx context.Context, items []*item) error {
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 			applied += len(items)
 			return ctx.Err()
 		})

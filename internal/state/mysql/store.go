@@ -55,8 +55,6 @@ var _ state.Store = (*Store)(nil)
 const (
 	// maxGroup bounds how many claims and outcomes share a transaction.
 	maxGroup = 200
-	// lanes is how many such transactions are under way at once.
-	lanes = 1
 	// groupPatience is short beside a transaction, and long enough for workers
 	// that the last one set free to come back.
 	groupPatience = 300 * time.Microsecond
@@ -73,7 +71,7 @@ func Open(_ context.Context, db *mysqldb.DB, docs DocumentWriter, now func() tim
 	if s.now == nil {
 		s.now = time.Now
 	}
-	s.calls = batch.NewLanes(maxGroup, lanes, s.apply).Patient(groupPatience)
+	s.calls = batch.New(maxGroup, s.apply).Patient(groupPatience)
 	return s, nil
 }
 

@@ -51,7 +51,9 @@ func TestChaosManyMachines(t *testing.T) {
 		f.do(m, random)
 	}
 	svc := m.look()
-	under, cancel := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(*accountCount)*5*time.Second)
+	// The stand-in for MongoDB takes many seconds for the statistics of each
+	// account when there are many.
+	under, cancel := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(*accountCount)*30*time.Second)
 	defer cancel()
 	for _, id := range runs {
 		run, err := svc.WaitRun(under, id)

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+	_ "time/tzdata" // schedules name time zones, and an image has no files of them
 
 	"sluice/internal/cli"
 	"sluice/internal/sqlitedb"

@@ -10,13 +10,23 @@ import (
 	"sluice/internal/engine"
 	"sluice/internal/httpapi"
 	"sluice/internal/metrics"
+	"sluice/internal/schedule"
 	"sluice/internal/source"
 	"sluice/internal/source/github"
+	"sluice/internal/webhook"
 	"sluice/internal/wiring"
 )
 
 // checkLogin refuses what cannot be a login at GitHub.
 func checkLogin(login string) error { return new(github.Source).CheckLogin(login) }
+
+// harvests says by source when accounts are collected again.
+func harvests(o cli.ServiceOptions) map[string]schedule.Policy {
+	if o.Harvest == nil {
+		return nil
+	}
+	return map[string]schedule.Policy{"github": *o.Harvest}
+}
 
 // open assembles a service and its API.
 func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
@@ -41,7 +51,11 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 		Quota: limits, Sources: []source.Source{src},
 		Engine: engine.Config{
 			Workers: o.Workers, RequestsOnly: !o.Roles.Worker, PoolTokens: o.PoolTokens, DiscoverOnly: o.DiscoverOnly,
-			Lease: o.Lease, Log: o.Log,
+			Lease: o.Lease, Harvests: harvests(o), Log: o.Log,
+		},
+		Timers: wiring.Timers{
+			Keyspace: o.Timers.Keyspace,
+			Webhook:  webhook.Options{Secret: o.Timers.WebhookSecret, AllowPrivate: o.Timers.AllowPrivate, UserAgent: "sluice/" + version()},
 		},
 	})
 	if err != nil {
@@ -56,8 +70,8 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	life := httpapi.NewLifecycle()
 	api := httpapi.New(httpapi.Deps{
 		Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota,
-		Statistics: svc.Statistics, Documents: svc.Documents,
-		Metrics: scrape, Check: svc.Check, Lifecycle: life, Log: o.Log,
+		Statistics: svc.Statistics, Documents: svc.Documents, Timers: svc.Timers, Redis: svc.Redis,
+		Metrics: scrape, Check: svc.Check, Lifecycle: life, HookSecret: o.HookSecret, Log: o.Log,
 	}, httpapi.Options{APIToken: o.APIToken, Version: version(), ProbesOnly: !o.Roles.API})
 	return &cli.Service{
 		API: api, Documents: svc.Documents,

@@ -11,7 +11,8 @@ import (
 )
 
 func (a *App) accounts(o *options) *cobra.Command {
-	return group("account", "List, set, pause and resume accounts", a.accountList(o), a.accountSet(o),
+	return group("account", "List, set, schedule, pause, resume and delete accounts", a.accountList(o), a.accountSet(o),
+		a.accountSchedule(o), a.accountDelete(o),
 		a.accountMove(o, "pause", "Begin no more calls for an account until it is resumed",
 			func(ctx context.Context, s *session, login, reason string) (domain.Account, error) {
 				return s.Pause(ctx, login, reason)
@@ -45,12 +46,7 @@ func (a *App) accountList(o *options) *cobra.Command {
 func (a *App) accountMove(o *options, verb, short string, move func(context.Context, *session, string, string) (domain.Account, error)) *cobra.Command {
 	var reason string
 	c := &cobra.Command{Use: verb + " LOGIN", Short: short,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage("`%s` takes one login or account id", c.CommandPath())
-			}
-			return nil
-		},
+		Args: oneAccount,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(c.Context(), o, func(s *session) error {
 				account, err := move(c.Context(), s, args[0], reason)

@@ -19,6 +19,7 @@ import (
 	"sluice/internal/config"
 	"sluice/internal/document"
 	"sluice/internal/domain"
+	"sluice/internal/schedule"
 )
 
 // The exit codes.
@@ -67,7 +68,23 @@ type ServiceOptions struct {
 	// DiscoverOnly makes no call but those that find out what there is.
 	DiscoverOnly bool
 	Collect      Selection
-	Log          *slog.Logger
+	Timers       Timers
+	// Harvest says when accounts are collected again by themselves; nil is
+	// never.
+	Harvest *schedule.Policy
+	// HookSecret is what GitHub signs its webhooks with; "" takes none.
+	HookSecret string
+	Log        *slog.Logger
+}
+
+// Timers is how timers are triggered and delivered.
+type Timers struct {
+	// Keyspace lets Redis's key expiry trigger them instead of the due set.
+	Keyspace bool
+	// WebhookSecret signs webhooks; AllowPrivate lets them go to addresses that
+	// are not on the open internet.
+	WebhookSecret string
+	AllowPrivate  bool
 }
 
 // Selection is what is collected beside the repositories that an account owns,
@@ -169,6 +186,8 @@ type options struct {
 	discoverOnly bool
 	selection    Selection
 	servers      Servers
+	timers       Timers
+	timerTrigger string
 }
 
 func (a *App) root() *cobra.Command {
@@ -202,9 +221,12 @@ func (a *App) root() *cobra.Command {
 	f.BoolVar(&o.selection.OwnCommits, "own-commits", false, "collect the account's own commits only")
 	f.BoolVar(&o.selection.NoGraphQL, "no-graphql", false, "collect by REST alone, for servers without GraphQL")
 	f.DurationVar(&o.selection.SweepEvery, "sweep-every", 7*24*time.Hour, "how often to look for deleted issues and pulls; negative is never")
+	f.StringVar(&o.timerTrigger, "timer-trigger", triggerDueSet, "what fires timers where there is Redis: due-set, or keyspace for key expiry")
+	f.StringVar(&o.timers.WebhookSecret, "webhook-secret", "", "secret that signs the webhooks of timers, as @FILE; or set SLUICE_WEBHOOK_SECRET")
+	f.BoolVar(&o.timers.AllowPrivate, "webhook-allow-private", false, "let webhooks go to private and loopback addresses")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.demo(o), a.up(o), a.collect(o), a.sim(o), a.accounts(o), a.runs(o), a.jobs(o), a.stats(o), a.export(o), a.doctor(o), a.health(o))
+	root.AddCommand(a.demo(o), a.up(o), a.collect(o), a.sim(o), a.accounts(o), a.runs(o), a.jobs(o), a.timers(o), a.stats(o), a.export(o), a.doctor(o), a.health(o))
 	known := flagNames(root)
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return a.settle(c, o, known) }
 	return root
@@ -240,20 +262,38 @@ func (a *App) settle(c *cobra.Command, o *options, known []string) error {
 	if o.floor < 0 {
 		return usage("--floor is %d; it cannot be negative", o.floor)
 	}
-	return a.readAPIToken(c, o)
+	switch o.timerTrigger {
+	case triggerDueSet, triggerKeyspace:
+		o.timers.Keyspace = o.timerTrigger == triggerKeyspace
+	default:
+		return usage("--timer-trigger is %s or %s, not %q", triggerDueSet, triggerKeyspace, o.timerTrigger)
+	}
+	if o.timers.Keyspace && !o.servers.Shared() {
+		return usage("--timer-trigger %s needs --redis: it is Redis whose keys expire", triggerKeyspace)
+	}
+	if err := a.readSecret(c, "webhook-secret", &o.timers.WebhookSecret); err != nil {
+		return err
+	}
+	return a.readSecret(c, "api-token", &o.apiToken)
 }
 
-// readAPIToken takes the token from a file or the environment; one on the
-// command line would be seen by everybody on the machine.
-func (a *App) readAPIToken(c *cobra.Command, o *options) error {
-	if !c.Flags().Changed("api-token") {
+// What can trigger timers.
+const (
+	triggerDueSet   = "due-set"
+	triggerKeyspace = "keyspace"
+)
+
+// readSecret takes a secret from a file or the environment; one on the command
+// line would be seen by everybody on the machine.
+func (a *App) readSecret(c *cobra.Command, flag string, value *string) error {
+	if !c.Flags().Changed(flag) {
 		return nil
 	}
-	value, given := a.Env(config.EnvName("api-token"))
-	if !strings.HasPrefix(o.apiToken, "@") && (!given || o.apiToken != value) {
-		return usage("--api-token takes @FILE, so that the token is in no process list; or set SLUICE_API_TOKEN")
+	inEnvironment, given := a.Env(config.EnvName(flag))
+	if !strings.HasPrefix(*value, "@") && (!given || *value != inEnvironment) {
+		return usage("--%s takes @FILE, so that it is in no process list; or set %s", flag, config.EnvName(flag))
 	}
-	return readIfFile("api-token", &o.apiToken)
+	return readIfFile(flag, value)
 }
 
 func (o *options) json() bool { return o.output == "json" }
@@ -271,7 +311,7 @@ func (a *App) service(o *options, holder string) (ServiceOptions, error) {
 	return ServiceOptions{
 		DataDir: o.dataDir, Holder: holder, Servers: o.servers, Roles: everything, GitHubURL: o.githubURL, APIToken: o.apiToken,
 		Workers: o.workers, Floor: o.floor, Limit: o.limit, Window: o.window, Points: o.points, PoolTokens: o.poolTokens, Lease: o.lease,
-		DiscoverOnly: o.discoverOnly, Collect: o.selection, Log: log,
+		DiscoverOnly: o.discoverOnly, Collect: o.selection, Timers: o.timers, Log: log,
 	}, err
 }
 

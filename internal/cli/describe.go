@@ -103,13 +103,14 @@ func reasons(p engine.Progress) string {
 func isQuota(w engine.LaneWait) bool { return w.Reason != reasonText(w) }
 
 func reasonText(w engine.LaneWait) string {
-	// A lane is its owner, whose name says nothing to people, and its bucket.
-	bucket := w.Lane[strings.LastIndexByte(w.Lane, '/')+1:]
+	// A lane is its owner, a long hash, and its bucket.
+	end := strings.LastIndexByte(w.Lane, '/')
+	owner, bucket := w.Lane[:max(end, 0)], w.Lane[end+1:]
 	switch w.Reason {
 	case "primary":
-		return "waits for " + bucket + " quota"
+		return "waits for " + bucket + " quota of owner " + shortOwner(owner)
 	case "floor":
-		return "waits for " + bucket + " quota beyond what its owner keeps"
+		return "waits for " + bucket + " quota beyond what owner " + shortOwner(owner) + " keeps"
 	case "points", "concurrency":
 		return "waits for the secondary limit of " + bucket
 	case "hours":
@@ -118,6 +119,15 @@ func reasonText(w engine.LaneWait) string {
 		return "waits as the upstream asked"
 	}
 	return w.Reason
+}
+
+// shortOwner is enough of an owner's name to tell him from others.
+func shortOwner(owner string) string {
+	const enough = 4
+	if len(owner) <= enough {
+		return owner
+	}
+	return owner[:enough] + "…"
 }
 
 // forecast says what is left, when it will be done and what would speed it up.

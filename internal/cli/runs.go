@@ -21,7 +21,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 }
 
 func (a *App) runs(o *options) *cobra.Command {
-	return group("run", "List, show and cancel runs", a.runList(o), a.runShow(o), a.runCancel(o))
+	return group("run", "List, show, raise, resume and cancel runs", a.runList(o), a.runShow(o), a.runPriority(o), a.runResume(o), a.runCancel(o))
 }
 
 func (a *App) runList(o *options) *cobra.Command {

@@ -15,6 +15,9 @@ import (
 func (a *App) up(o *options) *cobra.Command {
 	var addr string
 	var roles []string
+	var policy policyFlags
+	var harvest bool
+	var hookSecret string
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Run the service: the engine and its HTTP API",
@@ -27,12 +30,25 @@ func (a *App) up(o *options) *cobra.Command {
 			if so.Roles, err = parseRoles(roles, o.servers); err != nil {
 				return err
 			}
+			if harvest {
+				so.Harvest, err = policy.parseFor()
+				if err != nil {
+					return err
+				}
+			}
+			so.HookSecret = hookSecret
+			if err := a.readSecret(c, "github-hook-secret", &so.HookSecret); err != nil {
+				return err
+			}
 			return a.serve(c.Context(), so, addr, func(_ context.Context, _ *Service, url string) {
 				fmt.Fprintf(a.screen, "sluice %s; Ctrl-C stops\n", serving(so, url))
 			})
 		},
 	}
 	c.Flags().StringVar(&addr, "addr", "127.0.0.1:8090", "address to serve on; anything but loopback needs --api-token")
+	c.Flags().BoolVar(&harvest, "harvest", true, "collect accounts again and again by themselves")
+	policy.register(c.Flags())
+	c.Flags().StringVar(&hookSecret, "github-hook-secret", "", "secret that GitHub signs its webhooks with, as @FILE; or set SLUICE_GITHUB_HOOK_SECRET")
 	c.Flags().StringSliceVar(&roles, "roles", allRoles, "what this process does, if several share the work")
 	return c
 }

@@ -180,3 +180,38 @@ func (c *Client) Quota(ctx context.Context) (wire.Quota, error) {
 	err := c.call(ctx, http.MethodGet, api+"/quota", nil, nil, &out)
 	return out, err
 }
+
+// Schedule shows when an account, named by id or login, is collected again.
+func (c *Client) Schedule(ctx context.Context, account string) (wire.Schedule, error) {
+	var out wire.Schedule
+	err := c.call(ctx, http.MethodGet, accountPath(account, "/schedule"), nil, nil, &out)
+	return out, err
+}
+
+// SetSchedule says when an account is collected again.
+func (c *Client) SetSchedule(ctx context.Context, account string, p wire.Policy) (wire.Schedule, error) {
+	var out wire.Schedule
+	err := c.call(ctx, http.MethodPut, accountPath(account, "/schedule"), nil, p, &out)
+	return out, err
+}
+
+// DeleteAccount collects an account no more.
+func (c *Client) DeleteAccount(ctx context.Context, account string) (domain.Account, error) {
+	var out domain.Account
+	err := c.call(ctx, http.MethodDelete, accountPath(account, ""), nil, nil, &out)
+	return out, err
+}
+
+// SetRunPriority lets a run go before others, or after them.
+func (c *Client) SetRunPriority(ctx context.Context, id int64, p domain.Priority) (domain.Run, error) {
+	var out domain.Run
+	err := c.call(ctx, http.MethodPost, runPath(id, "/priority"), nil, wire.PriorityRequest{Priority: p.String()}, &out)
+	return out, err
+}
+
+// ResumeRun lets a run that ended with failures go on.
+func (c *Client) ResumeRun(ctx context.Context, id int64) (domain.Run, error) {
+	var out domain.Run
+	err := c.call(ctx, http.MethodPost, runPath(id, "/resume"), nil, nil, &out)
+	return out, err
+}

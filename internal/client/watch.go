@@ -32,7 +32,7 @@ var errSilent = errors.New("it says nothing any more")
 // changes, until the run has ended. A stream that breaks off before that ends
 // with an error of code unavailable; watching again goes on where things stand.
 func (c *Client) WatchRun(ctx context.Context, id int64) iter.Seq2[engine.Progress, error] {
-	return c.follow(ctx, runPath(id, "/events"), nil, func(p engine.Progress) bool { return !p.Status.Active() })
+	return follow(ctx, c, runPath(id, "/events"), nil, wire.EventProgress, func(p engine.Progress) bool { return !p.Status.Active() })
 }
 
 // Watch yields the progress of every active run, and then of every run
@@ -46,24 +46,26 @@ func (c *Client) Watch(ctx context.Context) iter.Seq2[engine.Progress, error] {
 // watching it.
 func (c *Client) WatchAfter(ctx context.Context, after int64) iter.Seq2[engine.Progress, error] {
 	q := url.Values{"after": {strconv.FormatInt(after, 10)}}
-	return c.follow(ctx, api+"/events", q, func(engine.Progress) bool { return false })
+	return follow(ctx, c, api+"/events", q, wire.EventProgress, func(engine.Progress) bool { return false })
 }
 
-func (c *Client) follow(ctx context.Context, path string, query url.Values, last func(engine.Progress) bool) iter.Seq2[engine.Progress, error] {
-	return func(yield func(engine.Progress, error) bool) {
+// follow yields the events of a name until the last of them.
+func follow[T any](ctx context.Context, c *Client, path string, query url.Values, name string, last func(T) bool) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
 		stream, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		alive := time.AfterFunc(silence, func() { cancel(errSilent) })
 		defer alive.Stop()
 		res, err := c.send(stream, http.MethodGet, path, query, nil)
 		if err != nil {
-			yield(engine.Progress{}, c.brokenOff(stream, err))
+			yield(none, c.brokenOff(stream, err))
 			return
 		}
 		defer func() { _ = res.Body.Close() }()
-		for p, err := range events(res.Body, func() { alive.Reset(silence) }) {
+		for p, err := range events[T](res.Body, name, func() { alive.Reset(silence) }) {
 			if err != nil {
-				yield(engine.Progress{}, c.brokenOff(stream, err))
+				yield(none, c.brokenOff(stream, err))
 				return
 			}
 			// What the caller does with it is no silence of the service.
@@ -92,8 +94,8 @@ func (c *Client) brokenOff(stream context.Context, err error) error {
 
 // events reads server-sent events until the stream ends, which is always
 // yielded as an error. Every line read counts as a sign of life.
-func events(r io.Reader, alive func()) iter.Seq2[engine.Progress, error] {
-	return func(yield func(engine.Progress, error) bool) {
+func events[T any](r io.Reader, wanted string, alive func()) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		lines := bufio.NewScanner(r)
 		lines.Buffer(nil, maxEvent)
 		var name string
@@ -106,8 +108,8 @@ func events(r io.Reader, alive func()) iter.Seq2[engine.Progress, error] {
 			} else if value, ok := field(line, "data"); ok {
 				data = append(data, value...)
 			} else if line == "" && len(data) > 0 {
-				p, err := decode(name, data)
-				if known := name == wire.EventProgress || err != nil; known && !yield(p, err) || err != nil {
+				p, err := decode[T](name, wanted, data)
+				if known := name == wanted || err != nil; known && !yield(p, err) || err != nil {
 					return
 				}
 				name, data = "", nil
@@ -117,7 +119,8 @@ func events(r io.Reader, alive func()) iter.Seq2[engine.Progress, error] {
 		if err == nil {
 			err = io.ErrUnexpectedEOF
 		}
-		yield(engine.Progress{}, err)
+		var none T
+		yield(none, err)
 	}
 }
 
@@ -127,9 +130,9 @@ func field(line, name string) (string, bool) {
 }
 
 // decode reads an event; ones of names not known yet mean nothing.
-func decode(name string, data []byte) (p engine.Progress, err error) {
+func decode[T any](name, wanted string, data []byte) (p T, err error) {
 	switch name {
-	case wire.EventProgress:
+	case wanted:
 		err = json.Unmarshal(data, &p)
 	case wire.EventError:
 		var problem wire.Problem

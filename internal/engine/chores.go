@@ -9,8 +9,8 @@ import (
 	"sluice/internal/state"
 )
 
-// A chore is work that is no upstream call: a run's statistics, what a process
-// that died left undone of an account, rebuilding dispatch. It travels through
+// A chore is work that is no upstream call: a run's statistics, an account's
+// next run, what a process that died left undone, rebuilding dispatch. It travels through
 // dispatch like a job: one process at a time has its lease, another gets it
 // when that one dies, and it is acknowledged when it is done.
 type choreKind int64
@@ -22,8 +22,13 @@ const (
 	choreReconcile
 	// choreRebuild fills dispatch from the state.
 	choreRebuild
+	// choreHarvest begins the next run of an account.
+	choreHarvest
+	// choreHarvests plans the next runs of accounts that have none planned.
+	choreHarvests
 
-	choreKinds
+	// choreKinds leaves room: ids that wait must mean the same after an upgrade.
+	choreKinds = 16
 )
 
 // choreLane is where chores wait; no ration is called so.
@@ -31,12 +36,12 @@ const choreLane = "sluice/chores"
 
 // choreID names a chore among the jobs, whose ids are positive.
 func choreID(kind choreKind, subject int64) int64 {
-	return -(subject*int64(choreKinds) + int64(kind))
+	return -(subject*choreKinds + int64(kind))
 }
 
 // choreOf is the inverse of choreID.
 func choreOf(id int64) (kind choreKind, subject int64) {
-	return choreKind(-id % int64(choreKinds)), -id / int64(choreKinds)
+	return choreKind(-id % choreKinds), -id / choreKinds
 }
 
 func choreEntry(kind choreKind, subject int64, at time.Time) dispatch.Entry {
@@ -61,6 +66,10 @@ func (e *Engine) do(ctx context.Context, l dispatch.Lease) {
 		err = e.reconcile(ctx, subject)
 	case choreRebuild:
 		err = e.refill(ctx)
+	case choreHarvest:
+		again, err = e.harvest(ctx, subject)
+	case choreHarvests:
+		err = e.ensureHarvests(ctx)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
@@ -82,8 +91,11 @@ func (e *Engine) do(ctx context.Context, l dispatch.Lease) {
 // telling dispatch about it.
 func (e *Engine) reconcile(ctx context.Context, account int64) error {
 	runs, err := e.State.Runs(ctx, state.RunQuery{AccountID: account, ActiveOnly: true, Limit: 1})
-	if err != nil || len(runs) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(runs) == 0 {
+		return e.ensureHarvest(ctx, account)
 	}
 	if runs[0].Status == domain.RunRunning {
 		return e.deliverWaiting(ctx, account)

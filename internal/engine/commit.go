@@ -55,7 +55,7 @@ func (e *Engine) commit(ctx context.Context, t task, o state.Outcome) {
 	if effect.Closed != nil && !effect.Closed.Status.Active() {
 		e.ended(*effect.Closed)
 	}
-	e.watchers.notify()
+	e.watchers.Notify()
 }
 
 // tell dispatches what an outcome made to be done next.
@@ -63,10 +63,21 @@ func (e *Engine) tell(ctx context.Context, effect state.Effect) error {
 	if err := e.push(ctx, effect.Created); err != nil {
 		return err
 	}
-	if effect.Closed == nil || effect.Closed.Status != domain.RunFinalizing {
+	switch closed := effect.Closed; {
+	case closed == nil:
+		return nil
+	case closed.Status == domain.RunFinalizing:
+		return e.Dispatch.Push(ctx, choreEntry(choreFinish, closed.ID, time.Time{}))
+	}
+	return e.afterEnd(ctx, effect.Closed.AccountID)
+}
+
+// afterEnd has what follows a run planned that ended without statistics.
+func (e *Engine) afterEnd(ctx context.Context, account int64) error {
+	if len(e.cfg.Harvests) == 0 {
 		return nil
 	}
-	return e.Dispatch.Push(ctx, choreEntry(choreFinish, effect.Closed.ID, time.Time{}))
+	return e.Dispatch.Push(ctx, choreEntry(choreReconcile, account, time.Time{}))
 }
 
 // finish writes the outcome, again and again while the store is unavailable.
@@ -109,7 +120,7 @@ func (e *Engine) insist(ctx context.Context, run int64, write func() error) erro
 // storeWaits shows that work waits for the store.
 func (e *Engine) storeWaits(err error, delay time.Duration) {
 	e.waits.set(waitStore, Wait{Reason: err.Error(), Until: e.cfg.Now().Add(delay)})
-	e.watchers.notify()
+	e.watchers.Notify()
 }
 
 func (e *Engine) finishOnce(ctx context.Context, o state.Outcome) (state.Effect, error) {

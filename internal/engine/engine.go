@@ -8,7 +8,8 @@
 //	worker        reserve → claim → call → commit → acknowledge, one job at a time
 //	renewer       keeps the leases of jobs under way alive
 //	chores        what is no call: statistics of runs whose last job has ended,
-//	              making up for a dead process, rebuilding dispatch
+//	              the next run of an account, making up for a dead process,
+//	              rebuilding dispatch
 //	errands       repeat what a failing part did not take
 //	recovery      puts right what a dead process, or a lost dispatcher, left behind
 package engine
@@ -27,8 +28,10 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/pending"
 	"sluice/internal/quota"
+	"sluice/internal/schedule"
 	"sluice/internal/source"
 	"sluice/internal/state"
+	"sluice/internal/watch"
 )
 
 // Statistics computes what is stored when a run completes.
@@ -52,7 +55,7 @@ type Ports struct {
 	Dispatch  dispatch.Dispatcher
 	// Signals tells other processes that something changed; nil if there are
 	// none.
-	Signals Signals
+	Signals watch.Signals
 	// Results keeps what was paid for while the store does not take it, for
 	// whoever takes over if this process dies meanwhile. Nil means that only
 	// this process can: it has the store to itself.
@@ -80,6 +83,9 @@ type Config struct {
 	// StatisticsRetry is how soon failed statistics are tried again; it doubles
 	// with every failure. Default 1 min.
 	StatisticsRetry time.Duration
+	// Harvests says, by source, when accounts are collected again by themselves;
+	// those of a source that is not in it are not.
+	Harvests map[string]schedule.Policy
 	// Shared says that other processes work on the same state and dispatch.
 	Shared bool
 	// RequestsOnly takes requests and leaves all work to other processes.
@@ -130,7 +136,7 @@ type Engine struct {
 	outages  *outages
 	paces    *paces
 	rows     *rowCache
-	watchers *watchers
+	watchers *watch.Board
 	renewer  *renewer
 	finisher *finisher
 	errands  *errands
@@ -156,6 +162,11 @@ type session struct {
 	done               chan struct{} // closed when nothing of it runs any more
 }
 
+// Watch returns a channel that gets a token after something changed, here or,
+// while the engine is started, in another process, and the function that ends
+// it.
+func (e *Engine) Watch() (changed <-chan struct{}, end func()) { return e.watchers.Watch() }
+
 // New checks the parts and returns an engine that is not running yet.
 func New(p Ports, cfg Config) (*Engine, error) {
 	if p.State == nil || p.Dispatch == nil || p.Quota == nil || p.Statistics == nil || p.Vault == nil || len(p.Sources) == 0 {
@@ -171,7 +182,7 @@ func New(p Ports, cfg Config) (*Engine, error) {
 	e.outages = newOutages(e.cfg)
 	e.paces = newPaces()
 	e.rows = newRowCache()
-	e.watchers = newWatchers(p.Signals)
+	e.watchers = watch.New(p.Signals, dispatch.MaxWait)
 	e.counters = &Counters{}
 	e.renewer = newRenewer(p.Dispatch, e.cfg)
 	e.finisher = newFinisher()
@@ -203,10 +214,7 @@ func (e *Engine) Start(ctx context.Context) error {
 // begin sets all roles to work.
 func (e *Engine) begin(s *session, feed, hard context.Context) {
 	s.background.Go(func() { e.errands.loop(feed) })
-	if e.Signals != nil {
-		s.background.Go(func() { e.watchers.announce(feed) })
-		s.background.Go(func() { e.watchers.listen(feed) })
-	}
+	s.background.Go(func() { e.watchers.Run(feed) })
 	if !e.cfg.RequestsOnly {
 		e.beginWork(s, feed, hard)
 	}

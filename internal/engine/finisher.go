@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -30,8 +31,12 @@ func (e *Engine) finishRun(ctx context.Context, id int64) (again time.Time, err 
 	f.one.Lock()
 	defer f.one.Unlock()
 	run, err := e.State.Run(ctx, id)
-	if err != nil || run.Status != domain.RunFinalizing {
+	if err != nil {
 		return time.Time{}, err
+	}
+	if run.Status != domain.RunFinalizing {
+		// Whoever completed it may have died before planning the next.
+		return time.Time{}, e.ensureHarvest(ctx, run.AccountID)
 	}
 	data, err := e.Statistics.Compute(ctx, run)
 	if err == nil {
@@ -40,7 +45,7 @@ func (e *Engine) finishRun(ctx context.Context, id int64) (again time.Time, err 
 	if err == nil || domain.CodeOf(err) == domain.CodeIllegalMove {
 		// Complete, or canceled in the meantime.
 		delete(f.tries, id)
-		return time.Time{}, nil
+		return time.Time{}, e.ensureHarvest(ctx, run.AccountID)
 	}
 	if ctx.Err() != nil {
 		return time.Time{}, err
@@ -53,7 +58,8 @@ func (e *Engine) finishRun(ctx context.Context, id int64) (again time.Time, err 
 	delete(f.tries, id)
 	e.cfg.Log.Error("statistics given up", "run", id, "error", err)
 	reason := "statistics could not be computed: " + err.Error()
-	return time.Time{}, e.endRun(ctx, id, func() (domain.Run, error) { return e.State.FailRun(ctx, id, reason) })
+	err = e.endRun(ctx, id, func() (domain.Run, error) { return e.State.FailRun(ctx, id, reason) })
+	return time.Time{}, errors.Join(err, e.ensureHarvest(ctx, run.AccountID))
 }
 
 // finishIfClosedAgain looks at a run once more after the lease on its chore is
@@ -81,5 +87,5 @@ func (e *Engine) ended(run domain.Run) {
 	e.cfg.Log.Info("run ended", "run", run.ID, "account", run.Login, "status", run.Status, "reason", run.Reason,
 		"calls", run.Calls, "failed_jobs", run.Failed)
 	e.counters.RunsEnded.Add(1)
-	e.watchers.notify()
+	e.watchers.Notify()
 }

@@ -49,7 +49,7 @@ func (e *Engine) PutAccount(ctx context.Context, s Signup) (domain.Account, erro
 		return domain.Account{}, err
 	}
 	e.accounts.forget(a.ID)
-	e.watchers.notify()
+	e.watchers.Notify()
 	// Jobs that were paused for the old credential go on with the new one.
 	if err := e.ResumeAccount(ctx, a.ID); err != nil {
 		return domain.Account{}, err
@@ -162,14 +162,14 @@ func (e *Engine) plan(ctx context.Context, run domain.Run) error {
 			return failErr
 		}
 		e.ended(ended)
-		return err
+		return errors.Join(err, e.afterEnd(ctx, run.AccountID))
 	}
 	refs, err := e.State.PlanRun(ctx, run.ID, specs)
 	if err != nil {
 		return err
 	}
 	e.cfg.Log.Info("run started", "run", run.ID, "account", run.Login, "trigger", run.Trigger, "jobs", len(refs))
-	e.watchers.notify()
+	e.watchers.Notify()
 	return e.push(ctx, refs)
 }
 
@@ -180,6 +180,7 @@ func (e *Engine) CancelRun(ctx context.Context, id int64, reason string) (domain
 		return run, err
 	}
 	e.ended(run)
+	e.deliverSoon(ctx, func(ctx context.Context) error { return e.afterEnd(ctx, run.AccountID) })
 	return run, nil
 }
 
@@ -193,8 +194,28 @@ func (e *Engine) PauseAccount(ctx context.Context, id int64, reason string) erro
 	for i, ref := range refs {
 		ids[i] = ref.ID
 	}
-	e.watchers.notify()
+	e.watchers.Notify()
 	return e.Dispatch.Remove(ctx, ids...)
+}
+
+// DeleteAccount collects an account no more: its run is canceled, its harvest
+// skipped. What was collected stays, and signing up again brings it back.
+func (e *Engine) DeleteAccount(ctx context.Context, id int64) error {
+	if _, err := e.State.SetAccountState(ctx, id, domain.AccountDeleted, "deleted on request; signing up again brings it back"); err != nil {
+		return err
+	}
+	e.accounts.forget(id)
+	runs, err := e.State.Runs(ctx, state.RunQuery{AccountID: id, ActiveOnly: true, Limit: 1})
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		if _, err := e.CancelRun(ctx, run.ID, "its account was deleted"); err != nil && domain.CodeOf(err) != domain.CodeIllegalMove {
+			return err
+		}
+	}
+	e.watchers.Notify()
+	return nil
 }
 
 // ResumeAccount lets a paused account's jobs go on.
@@ -213,10 +234,13 @@ func (e *Engine) ResumeAccount(ctx context.Context, id int64) error {
 		if err := e.deliverWaiting(ctx, id); err != nil {
 			return err
 		}
+		if err := e.ensureHarvest(ctx, id); err != nil {
+			return err
+		}
 		done()
 		return nil
 	})
-	e.watchers.notify()
+	e.watchers.Notify()
 	return nil
 }
 
@@ -245,7 +269,7 @@ func (e *Engine) ReserveForOwner(ctx context.Context, id int64, floor int, hours
 			return a, err
 		}
 	}
-	e.watchers.notify()
+	e.watchers.Notify()
 	return a, nil
 }
 
@@ -278,7 +302,7 @@ func (e *Engine) RetryJob(ctx context.Context, id int64) (domain.Job, error) {
 	}
 	e.runs.forget(ref.RunID)
 	e.deliverSoon(ctx, deliver)
-	e.watchers.notify()
+	e.watchers.Notify()
 	return e.State.Job(ctx, id)
 }
 

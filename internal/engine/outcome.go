@@ -90,7 +90,7 @@ func (e *Engine) stayAway(r source.Result) time.Duration {
 	return 0
 }
 
-// judge applies the retry policy.
+// judge applies the retry policy: see retryTable.
 func (e *Engine) judge(lane string, job domain.Job, r source.Result) state.Outcome {
 	now := e.cfg.Now()
 	o := state.Outcome{Job: job.ID, Attempt: job.Attempt, At: now, Failure: r.Failure}
@@ -114,15 +114,17 @@ func (e *Engine) judge(lane string, job domain.Job, r source.Result) state.Outco
 	return o
 }
 
-// retry decides about a passing fault. An upstream that cannot be reached at
-// all is nobody's fault: its lane waits and no retry budget is used.
+// retry decides about a fault that the source thinks may pass. An upstream that
+// cannot be reached at all is nobody's fault: its lane waits and no retry budget
+// is used.
 func (e *Engine) retry(o *state.Outcome, lane string, job domain.Job, r source.Result, now time.Time) {
-	if r.Failure.Kind == domain.FailureConnection && r.Free {
+	rule := retryTable[r.Failure.Kind]
+	if rule.free && r.Free {
 		o.To, o.NotBefore = domain.JobReady, e.outages.retryAt(lane, now)
 		return
 	}
 	e.outages.over(lane)
-	if job.Failures+1 >= e.cfg.MaxAttempts {
+	if !rule.tries || job.Failures+1 >= e.cfg.MaxAttempts {
 		o.To, o.CountFailure = domain.JobFailed, true
 		return
 	}

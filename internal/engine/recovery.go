@@ -14,10 +14,14 @@ import (
 // were RUNNING have no worker any more, planning that was interrupted is done
 // again, and runs whose statistics are missing get them. Then dispatch is
 // rebuilt from the state. Where other processes share dispatch, they and the
-// leases that run out do all that; nothing is to be recovered here.
+// leases that run out do all that; only what nobody planned is looked for.
 func (e *Engine) recover(ctx context.Context) error {
 	if e.cfg.Shared {
-		return nil
+		if e.cfg.RequestsOnly || len(e.cfg.Harvests) == 0 {
+			return nil
+		}
+		// Accounts may have been collected by a version that planned nothing.
+		return e.Dispatch.Push(ctx, choreEntry(choreHarvests, 0, time.Time{}))
 	}
 	lost, _, err := e.State.RecoverRunning(ctx, e.cfg.MaxLost)
 	if err != nil {
@@ -30,6 +34,9 @@ func (e *Engine) recover(ctx context.Context) error {
 	resumed, err := e.resumeRuns(ctx)
 	if err != nil {
 		return fmt.Errorf("resume runs: %w", err)
+	}
+	if err := e.ensureHarvests(ctx); err != nil {
+		return fmt.Errorf("plan harvests: %w", err)
 	}
 	if lost+waiting+resumed > 0 {
 		e.cfg.Log.Info("recovered", "waiting_jobs", waiting, "jobs_without_worker", lost, "interrupted_runs", resumed)
@@ -52,6 +59,9 @@ func (e *Engine) refill(ctx context.Context) error {
 	resumed, err := e.resumeRuns(ctx)
 	if err != nil {
 		return fmt.Errorf("resume runs: %w", err)
+	}
+	if err := e.ensureHarvests(ctx); err != nil {
+		return fmt.Errorf("plan harvests: %w", err)
 	}
 	e.cfg.Log.Warn("dispatch was empty and is filled again", "waiting_jobs", waiting, "running_jobs", running, "interrupted_runs", resumed)
 	return nil
@@ -139,6 +149,8 @@ func (e *Engine) resume(ctx context.Context, run domain.Run) (did bool, err erro
 		return true, err
 	case domain.RunFinalizing:
 		return true, e.Dispatch.Push(ctx, choreEntry(choreFinish, run.ID, time.Time{}))
+	case domain.RunFailed:
+		return false, e.afterEnd(ctx, run.AccountID)
 	}
 	return false, nil
 }

@@ -105,7 +105,7 @@ func (e *Engine) reserveAndClaim(ctx context.Context, t task) *begun {
 		return nil
 	}
 	if !decision.Granted {
-		e.park(ctx, t.lease, decision)
+		e.park(ctx, t, account, decision)
 		return nil
 	}
 	err = e.State.Claim(ctx, state.Claim{Job: t.job.ID, Attempt: t.job.Attempt, Account: account.Version, At: e.cfg.Now(), Window: decision.Window})
@@ -224,17 +224,10 @@ func (e *Engine) postpone(ctx context.Context, t task, what string, err error) {
 	e.release(ctx, []dispatch.Lease{t.lease}, e.cfg.Now().Add(e.cfg.BackoffBase))
 }
 
-// park closes the lane of an owner whose ration does not allow the call. The
-// job goes back to the front of it; nothing is written.
-func (e *Engine) park(ctx context.Context, l dispatch.Lease, d quota.Decision) {
-	e.closeLane(ctx, l.Lane, Wait{Reason: string(d.Reason), Until: d.RetryAt})
-	e.release(ctx, []dispatch.Lease{l}, time.Time{})
-}
-
 // closeLane lets everything that waits in a lane wait together, and shows why.
 func (e *Engine) closeLane(ctx context.Context, lane string, w Wait) {
 	e.waits.set(lane, w)
-	e.watchers.notify()
+	e.watchers.Notify()
 	if err := e.Dispatch.Park(ctx, lane, w.Until); err != nil && ctx.Err() == nil {
 		e.cfg.Log.Warn("park", "owner", lane, "error", err)
 	}

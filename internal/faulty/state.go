@@ -87,6 +87,16 @@ func (s *State) CompleteRun(ctx context.Context, run int64, statistics []byte) (
 	return get(ctx, s.plan, "CompleteRun", func() (domain.Run, error) { return s.inner.CompleteRun(ctx, run, statistics) })
 }
 
+// ResumeRun implements state.Runs.
+func (s *State) ResumeRun(ctx context.Context, run int64, p domain.Priority, kinds []domain.FailureKind) ([]domain.JobRef, error) {
+	return get(ctx, s.plan, "ResumeRun", func() ([]domain.JobRef, error) { return s.inner.ResumeRun(ctx, run, p, kinds) })
+}
+
+// SetRunPriority implements state.Runs.
+func (s *State) SetRunPriority(ctx context.Context, run int64, p domain.Priority) ([]domain.JobRef, error) {
+	return get(ctx, s.plan, "SetRunPriority", func() ([]domain.JobRef, error) { return s.inner.SetRunPriority(ctx, run, p) })
+}
+
 // Ledger implements state.Runs.
 func (s *State) Ledger(ctx context.Context, run int64) ([]state.LedgerLine, error) {
 	return get(ctx, s.plan, "Ledger", func() ([]state.LedgerLine, error) { return s.inner.Ledger(ctx, run) })
@@ -180,4 +190,34 @@ func (s *State) AccountStatistics(ctx context.Context, account int64) ([]byte, b
 // AllStatistics implements state.Statistics.
 func (s *State) AllStatistics(ctx context.Context, fn func(domain.Account, []byte) error) error {
 	return do(ctx, s.plan, "AllStatistics", func() error { return s.inner.AllStatistics(ctx, fn) })
+}
+
+// SetSchedule implements state.Harvests.
+func (s *State) SetSchedule(ctx context.Context, account int64, schedule []byte) error {
+	return do(ctx, s.plan, "SetSchedule", func() error { return s.inner.SetSchedule(ctx, account, schedule) })
+}
+
+// Schedule implements state.Harvests.
+func (s *State) Schedule(ctx context.Context, account int64) ([]byte, error) {
+	return get(ctx, s.plan, "Schedule", func() ([]byte, error) { return s.inner.Schedule(ctx, account) })
+}
+
+// PlanHarvest implements state.Harvests.
+func (s *State) PlanHarvest(ctx context.Context, h domain.Harvest) error {
+	return do(ctx, s.plan, "PlanHarvest", func() error { return s.inner.PlanHarvest(ctx, h) })
+}
+
+// DropHarvest implements state.Harvests.
+func (s *State) DropHarvest(ctx context.Context, account int64) error {
+	return do(ctx, s.plan, "DropHarvest", func() error { return s.inner.DropHarvest(ctx, account) })
+}
+
+// Harvest implements state.Harvests.
+func (s *State) Harvest(ctx context.Context, account int64) (domain.Harvest, bool, error) {
+	return getPair(ctx, s.plan, "Harvest", func() (domain.Harvest, bool, error) { return s.inner.Harvest(ctx, account) })
+}
+
+// Harvests implements state.Harvests.
+func (s *State) Harvests(ctx context.Context, fn func(domain.Harvest) error) error {
+	return do(ctx, s.plan, "Harvests", func() error { return s.inner.Harvests(ctx, fn) })
 }

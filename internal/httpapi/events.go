@@ -18,10 +18,7 @@ func (s *server) registerEvents(api huma.API) {
 	all := operation{id: "watch", method: http.MethodGet, path: "/api/v1/events", tag: "events",
 		summary: "Follow the progress of every run"}.huma()
 	for _, op := range []*huma.Operation{&one, &all} {
-		op.Responses = map[string]*huma.Response{"200": {
-			Description: "Server-sent events: progress (a run's progress) and error (a problem, after which the stream ends)",
-			Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
-		}}
+		op.Responses = eventResponses("progress (a run's progress) and error (a problem, after which the stream ends)")
 	}
 	huma.Register(api, one, func(ctx context.Context, in *numbered) (*huma.StreamResponse, error) {
 		// A run that does not exist is told before the stream begins.
@@ -30,13 +27,21 @@ func (s *server) registerEvents(api huma.API) {
 		}
 		follow := &followRun{server: s, id: in.ID}
 		//nolint:contextcheck // huma's context carries the request's
-		return &huma.StreamResponse{Body: func(ctx huma.Context) { s.stream(ctx, one.OperationID, follow.look) }}, nil
+		return &huma.StreamResponse{Body: func(ctx huma.Context) { s.stream(ctx, one.OperationID, s.Observer.Watch, follow.look) }}, nil
 	})
 	huma.Register(api, all, func(_ context.Context, in *watched) (*huma.StreamResponse, error) {
 		follow := &followAll{server: s, sent: map[int64]engine.Progress{}, newest: in.After, started: in.After >= 0}
 		//nolint:contextcheck // huma's context carries the request's
-		return &huma.StreamResponse{Body: func(ctx huma.Context) { s.stream(ctx, all.OperationID, follow.look) }}, nil
+		return &huma.StreamResponse{Body: func(ctx huma.Context) { s.stream(ctx, all.OperationID, s.Observer.Watch, follow.look) }}, nil
 	})
+}
+
+// eventResponses describes a stream of events.
+func eventResponses(which string) map[string]*huma.Response {
+	return map[string]*huma.Response{"200": {
+		Description: "Server-sent events: " + which,
+		Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
+	}}
 }
 
 // watched says from where on the progress of all runs is followed.
@@ -51,7 +56,7 @@ type followRun struct {
 	sent engine.Progress
 }
 
-func (f *followRun) look(ctx context.Context, send func(engine.Progress) error) (ended bool, err error) {
+func (f *followRun) look(ctx context.Context, out *eventStream) (ended bool, err error) {
 	run, err := f.Reader.Run(ctx, f.id)
 	if err != nil {
 		return false, err
@@ -61,7 +66,7 @@ func (f *followRun) look(ctx context.Context, send func(engine.Progress) error) 
 		return false, err
 	}
 	if !sameProgress(p, f.sent) {
-		if err := send(p); err != nil {
+		if err := out.progress(p); err != nil {
 			return false, err
 		}
 		f.sent = p
@@ -89,7 +94,7 @@ type followAll struct {
 // activePage bounds one read of the active runs.
 const activePage = 500
 
-func (f *followAll) look(ctx context.Context, send func(engine.Progress) error) (ended bool, err error) {
+func (f *followAll) look(ctx context.Context, out *eventStream) (ended bool, err error) {
 	runs, err := f.pending(ctx)
 	if err != nil {
 		return false, err
@@ -100,7 +105,7 @@ func (f *followAll) look(ctx context.Context, send func(engine.Progress) error) 
 			return false, err
 		}
 		if !sameProgress(p, f.sent[run.ID]) {
-			if err := send(p); err != nil {
+			if err := out.progress(p); err != nil {
 				return false, err
 			}
 		}

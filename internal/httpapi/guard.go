@@ -10,8 +10,9 @@ import (
 	"sluice/internal/domain"
 )
 
-// requireToken lets only bearers of the token to the API and the metrics. The
-// probes and the description stay open.
+// requireToken lets only bearers of the token to the API, the metrics and what
+// helps to find faults. The probes and the description stay open, and GitHub's
+// webhooks, which are signed.
 func requireToken(token string, next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -26,7 +27,10 @@ func requireToken(token string, next http.Handler) http.Handler {
 }
 
 func protected(path string) bool {
-	for _, prefix := range []string{"/api/v1", "/metrics"} {
+	if path == githubHookPath {
+		return false
+	}
+	for _, prefix := range []string{"/api/v1", "/metrics", "/debug"} {
 		if rest, ok := strings.CutPrefix(path, prefix); ok && (rest == "" || rest[0] == '/') {
 			return true
 		}

@@ -33,6 +33,7 @@ type Orchestrator interface {
 	ResumeAccount(ctx context.Context, id int64) error
 	ReserveForOwner(ctx context.Context, id int64, floor int, hours domain.Hours) (domain.Account, error)
 	RetryJob(ctx context.Context, id int64) (domain.Job, error)
+	Scheduler
 }
 
 // Observer says how things stand; *engine.Engine is one.
@@ -70,12 +71,18 @@ type Deps struct {
 	Quota        QuotaReader
 	Statistics   StatisticsReader
 	Documents    document.Reader
+	Timers       Timers
+	// Redis tells about the Redis in use; nil if there is none.
+	Redis func(ctx context.Context) (any, error)
 	// Metrics serves /metrics; nil leaves the path out.
 	Metrics http.Handler
 	// Check proves that what the service needs works; nil means Reader's.
 	Check func(ctx context.Context) error
 	// Lifecycle says whether the service is ready; nil means always.
 	Lifecycle *Lifecycle
+	// HookSecret is what GitHub signs its webhooks with; without one they are
+	// refused.
+	HookSecret string
 	// Log gets one line for each request; nil means none.
 	Log *slog.Logger
 }
@@ -121,6 +128,10 @@ func New(d Deps, o Options) http.Handler {
 		s.registerEvents(api)
 		s.registerStats(api)
 		s.registerExport(api)
+		s.registerTimers(api)
+		s.registerDebug(api)
+		s.registerSchedules(api)
+		s.registerHooks(api)
 	}
 	s.registerProbes(api)
 	describeProblems(api.OpenAPI())

@@ -26,21 +26,24 @@ const (
 
 // look reads the truth and sends what has changed; it reports when there is
 // nothing more to come.
-type look func(ctx context.Context, send func(engine.Progress) error) (ended bool, err error)
+type look func(ctx context.Context, out *eventStream) (ended bool, err error)
+
+// watch returns a channel that gets a token when something has changed.
+type watch func() (changed <-chan struct{}, end func())
 
 // stream looks whenever something has changed, until there is nothing more to
 // come, the reader goes away or the service stops.
-func (s *server) stream(hctx huma.Context, operation string, look look) {
+func (s *server) stream(hctx huma.Context, operation string, watch watch, look look) {
 	r, w := humago.Unwrap(hctx)
 	ctx := r.Context()
 	out := openStream(w)
-	changed, endWatch := s.Observer.Watch()
+	changed, endWatch := watch()
 	defer endWatch()
 	heartbeat := time.NewTicker(wire.Heartbeat)
 	defer heartbeat.Stop()
 	for {
 		began := time.Now()
-		ended, err := look(ctx, out.progress)
+		ended, err := look(ctx, out)
 		if err != nil && out.err == nil && ctx.Err() == nil {
 			_ = out.event(wire.EventError, s.problem(ctx, operation, err).Problem)
 		}
@@ -114,6 +117,15 @@ func (s *eventStream) event(name string, data any) error {
 		return err
 	}
 	return s.write(fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, text))
+}
+
+// identified is an event that a reader who comes back can go on after.
+func (s *eventStream) identified(id, name string, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	return s.write(fmt.Appendf(nil, "id: %s\nevent: %s\ndata: %s\n\n", id, name, text))
 }
 
 func (s *eventStream) comment(text string) error { return s.write([]byte(": " + text + "\n\n")) }

@@ -67,6 +67,21 @@ type Runs interface {
 	// CompleteRun stores the statistics of a FINALIZING run and completes it,
 	// both or neither. For a run that is already complete it does nothing.
 	CompleteRun(ctx context.Context, run int64, statistics []byte) (domain.Run, error)
+	// ResumeRun lets a run that ended FAILED, or COMPLETED with failed jobs, go
+	// on where it stopped: its failed jobs whose failure is of one of the kinds
+	// and, if the run FAILED, those that were canceled with it, wait again with
+	// a fresh retry budget (under a paused account, until that is resumed). The
+	// run has the given priority from then on, as with SetRunPriority. It
+	// returns the jobs of the run that wait. A run of which nothing can go on,
+	// or whose account has another active run, is an error of code conflict and
+	// stays as it is. For a run that is RUNNING it changes nothing.
+	ResumeRun(ctx context.Context, run int64, p domain.Priority, kinds []domain.FailureKind) ([]domain.JobRef, error)
+	// SetRunPriority gives an active run another priority, and with it all its
+	// jobs that have not succeeded, even those that have one from their spec;
+	// later jobs get it from the job that leads to them, unless their spec has
+	// one. If the run has the priority already, nothing changes. It returns the
+	// jobs of the run that wait. An ended run is an error of code conflict.
+	SetRunPriority(ctx context.Context, run int64, p domain.Priority) ([]domain.JobRef, error)
 	// Outlook says what is left of a run, bucket by bucket.
 	Outlook(ctx context.Context, run int64) ([]Outlook, error)
 	// Ledger lists the pages of each resource of a run.
@@ -252,6 +267,7 @@ type Store interface {
 	Collection
 	Quotas
 	Statistics
+	Harvests
 	// Check proves that the store can be read and written.
 	Check(ctx context.Context) error
 	Close() error

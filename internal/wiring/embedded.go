@@ -5,16 +5,17 @@ import (
 
 	dispatchmemory "sluice/internal/dispatch/memory"
 	documentsqlite "sluice/internal/document/sqlite"
-	"sluice/internal/engine"
 	"sluice/internal/quota"
 	quotamemory "sluice/internal/quota/memory"
 	"sluice/internal/secret"
 	"sluice/internal/sqlitedb"
 	statesqlite "sluice/internal/state/sqlite"
+	timermemory "sluice/internal/timer/memory"
+	timersqlite "sluice/internal/timer/sqlite"
 )
 
 // openEmbedded opens the ports of a service that has everything to itself.
-func (s *Service) openEmbedded(ctx context.Context, o Options, ports *engine.Ports) error {
+func (s *Service) openEmbedded(ctx context.Context, o Options, ports *parts) error {
 	db, err := sqlitedb.Open(ctx, sqlitedb.Options{Dir: o.DataDir, Holder: o.Holder, MaxPages: o.MaxPages})
 	if err != nil {
 		return err
@@ -41,6 +42,8 @@ func (s *Service) openEmbedded(ctx context.Context, o Options, ports *engine.Por
 		return err
 	}
 	ports.State = store
+	ports.timers.Store = timersqlite.New(db)
+	ports.timers.Trigger = timermemory.New(timermemory.Options{Now: o.Engine.Now})
 	ports.Dispatch = dispatchmemory.New(dispatchmemory.Options{Lease: o.Engine.Lease, LaneLimit: o.Quota.Concurrency, Now: o.Engine.Now})
 	ports.Quota = quota.Unlimited{}
 	if len(o.Quota.Buckets) > 0 {

@@ -19,6 +19,9 @@ import (
 	"sluice/internal/sqlitedb"
 	"sluice/internal/state"
 	"sluice/internal/stats"
+	"sluice/internal/timer"
+	timermongo "sluice/internal/timer/mongo"
+	"sluice/internal/webhook"
 )
 
 // Options describes a service.
@@ -34,6 +37,7 @@ type Options struct {
 	Sources   []source.Source
 	Quota     quota.Config
 	Engine    engine.Config
+	Timers    Timers
 	// WrapState, WrapDispatch, WrapQuota and MaxPages let tests break parts.
 	WrapState    func(state.Store) state.Store
 	WrapDispatch func(dispatch.Dispatcher) dispatch.Dispatcher
@@ -41,6 +45,18 @@ type Options struct {
 	MaxPages     int
 	// Statistics replaces the real statistics, for benchmarks of the engine.
 	Statistics engine.Statistics
+}
+
+// Timers is how timers are triggered and delivered.
+type Timers struct {
+	// Keyspace lets key expiry trigger them, where there is Redis.
+	Keyspace bool
+	Webhook  webhook.Options
+	// Hook is told of every completion, at least once; nil is nobody.
+	Hook func(ctx context.Context, c timer.Completion) error
+	// Server names this process in the log of completions; by default it is the
+	// machine's name and the process's number.
+	Server string
 }
 
 // Servers names the servers to use instead of what is embedded.
@@ -88,6 +104,9 @@ type Service struct {
 	Quota      quota.Keeper
 	Statistics *stats.Computer
 	Engine     *engine.Engine
+	Timers     *timer.Service
+	// Redis tells how Redis fares; nil where there is none.
+	Redis func(ctx context.Context) (any, error)
 
 	shared bool
 	// checks prove that the servers answer.
@@ -116,7 +135,7 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 }
 
 func (s *Service) assemble(ctx context.Context, o Options) error {
-	ports := engine.Ports{Sources: o.Sources}
+	ports := parts{Ports: engine.Ports{Sources: o.Sources}}
 	if err := s.openMongo(ctx, o, &ports); err != nil {
 		return err
 	}
@@ -126,6 +145,9 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 		o.Engine.Shared = true
 	}
 	if err := open(ctx, o, &ports); err != nil {
+		return err
+	}
+	if err := s.openTimers(o, ports.timers); err != nil {
 		return err
 	}
 	if o.WrapState != nil {
@@ -144,12 +166,18 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 		ports.Statistics = o.Statistics
 	}
 	var err error
-	s.Engine, err = engine.New(ports, o.Engine)
+	s.Engine, err = engine.New(ports.Ports, o.Engine)
 	return err
 }
 
+// parts are what the adapters are gathered in.
+type parts struct {
+	engine.Ports
+	timers timer.Options
+}
+
 // openMongo opens the separate document store, if there is one.
-func (s *Service) openMongo(ctx context.Context, o Options, ports *engine.Ports) error {
+func (s *Service) openMongo(ctx context.Context, o Options, ports *parts) error {
 	if o.Servers.Mongo == "" {
 		return nil
 	}
@@ -160,6 +188,12 @@ func (s *Service) openMongo(ctx context.Context, o Options, ports *engine.Ports)
 	s.closers = append(s.closers, func() error { return documents.Close(context.WithoutCancel(ctx)) })
 	s.checks = append(s.checks, documents.Check)
 	s.Documents, ports.Documents = documents, documents
+	log, err := timermongo.Open(ctx, timermongo.Options{URL: o.Servers.Mongo})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() error { return log.Close(context.WithoutCancel(ctx)) })
+	ports.timers.Log = log
 	return nil
 }
 
@@ -175,6 +209,9 @@ func (s *Service) Check(ctx context.Context) error {
 // Start sets the service to work.
 func (s *Service) Start(ctx context.Context) error {
 	if err := s.Engine.Start(ctx); err != nil {
+		return err
+	}
+	if err := s.Timers.Start(ctx); err != nil {
 		return err
 	}
 	if len(s.background) == 0 || s.stop != nil {
@@ -195,6 +232,7 @@ func (s *Service) Start(ctx context.Context) error {
 
 // Close stops the engine, gracefully until ctx ends, and closes the stores.
 func (s *Service) Close(ctx context.Context) error {
+	s.Timers.Stop(ctx)
 	err := s.Engine.Stop(ctx)
 	if s.stop != nil {
 		s.stop()

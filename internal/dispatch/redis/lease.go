@@ -60,7 +60,7 @@ func (d *Dispatcher) Lease(ctx context.Context, n int) ([]dispatch.Lease, error)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	waiting, done, ok := d.life.begin(ctx)
+	waiting, done, ok := d.life.Begin(ctx)
 	if !ok {
 		return nil, errClosed()
 	}

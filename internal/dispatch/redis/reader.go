@@ -139,7 +139,7 @@ func (d *Dispatcher) interrupt(ctx context.Context, s *seat, ended <-chan struct
 	defer cancel()
 	asked, who, id := make(chan struct{}), s.noted, s.id
 	// The call that is interrupted counts as a task, so there is one to add to.
-	d.life.tasks.Go(func() {
+	d.life.Go(func() {
 		defer close(asked)
 		d.withdraw(limited, who)
 		d.unblock(limited, id, ended)

@@ -64,8 +64,8 @@ type Dispatcher struct {
 	requests                         *batch.Group[request]
 
 	seats   seats
-	changes changes
-	life    lifetime
+	changes *redisdb.Signals
+	life    redisdb.Lifetime
 }
 
 var _ dispatch.Dispatcher = (*Dispatcher)(nil)
@@ -95,6 +95,7 @@ func New(ctx context.Context, db *redisdb.DB, o Options) (*Dispatcher, error) {
 	d.releases = d.merge(scripts.release, releaseWidth)
 	d.renewals = d.merge(scripts.renew, renewWidth)
 	d.requests = batch.New(mostRequests, d.answer)
+	d.changes = redisdb.NewSignals(db, db.Key("changed"), d.log)
 	if _, err := d.run(ctx, scripts.lease, d.consumer, "1"); err != nil {
 		return nil, err
 	}
@@ -105,7 +106,8 @@ func New(ctx context.Context, db *redisdb.DB, o Options) (*Dispatcher, error) {
 // them, and removes the consumer unless it still holds leases. The database
 // stays open.
 func (d *Dispatcher) Close() {
-	d.life.close()
+	d.life.Close()
+	d.changes.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), graceTime)
 	defer cancel()
 	names := d.seats.close()

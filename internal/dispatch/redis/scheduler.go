@@ -41,13 +41,14 @@ type standing struct {
 // else's calls to be on time.
 func (d *Dispatcher) Schedule(ctx context.Context) error {
 	s := &scheduler{Dispatcher: d, token: rand.Text(), wake: make(chan struct{}, 1)}
-	running, done, ok := d.life.begin(ctx)
+	running, done, ok := d.life.Begin(ctx)
 	if !ok {
 		return errClosed()
 	}
 	defer done()
 	var listening sync.WaitGroup
-	listening.Go(func() { d.listen(running, d.db.Key("wake"), s.told, func() { notify(s.wake) }) })
+	listener := redisdb.Listener{Channel: d.db.Key("wake"), Message: s.told, Missed: func() { redisdb.Notify(s.wake) }, Log: d.log}
+	listening.Go(func() { d.db.Listen(running, listener) })
 	for running.Err() == nil {
 		s.pause(running, s.turn(running))
 	}
@@ -59,9 +60,9 @@ func (d *Dispatcher) Schedule(ctx context.Context) error {
 const free = "free"
 
 // told hears of an earlier instant, or that there is no leader.
-func (s *scheduler) told(message string) {
+func (s *scheduler) told(_, message string) {
 	if message == free || s.leading.Load() {
-		notify(s.wake)
+		redisdb.Notify(s.wake)
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"sluice/internal/domain"
 )
 
-// facts are what never changes about a job.
+// facts are what never changes about a job, and its priority, which changes so
+// rarely that it is worth remembering: who goes by it checks it when it locks
+// the job.
 type facts struct {
 	run, account int64
 	expected     int64

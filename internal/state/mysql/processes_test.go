@@ -51,6 +51,18 @@ func (t *twins) SetAccountState(ctx context.Context, id int64, to domain.Account
 	return t.next().SetAccountState(ctx, id, to, reason)
 }
 
+func (t *twins) ResumeRun(ctx context.Context, run int64, p domain.Priority, kinds []domain.FailureKind) ([]domain.JobRef, error) {
+	return t.next().ResumeRun(ctx, run, p, kinds)
+}
+
+func (t *twins) SetRunPriority(ctx context.Context, run int64, p domain.Priority) ([]domain.JobRef, error) {
+	return t.next().SetRunPriority(ctx, run, p)
+}
+
+func (t *twins) PlanHarvest(ctx context.Context, h domain.Harvest) error {
+	return t.next().PlanHarvest(ctx, h)
+}
+
 // TestConformanceOfTwoProcesses: everything that one process promises, two
 // processes promise that do half of it each.
 func TestConformanceOfTwoProcesses(t *testing.T) {

@@ -170,6 +170,9 @@ func (g *group) changeJobs(versions map[int64]int64) *mysqldb.Statement {
 	if len(ends) > 0 {
 		s.Write("(id IN (").Ints(ends...).Write(") AND attempt = ")
 		s.CaseInt(ends, func(i int) int64 { return g.items[i].outcome.Attempt })
+		// The jobs that they lead to get their priority, which may be another
+		// by now than the one that is remembered.
+		s.Write(" AND priority = ").CaseInt(ends, func(i int) int64 { return int64(g.items[i].fence.priority) })
 		s.Write(" AND status = ").Int(running).Write(")")
 	}
 	return s

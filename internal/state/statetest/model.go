@@ -1,6 +1,7 @@
 package statetest
 
 import (
+	"cmp"
 	"flag"
 	"slices"
 	"strconv"
@@ -31,7 +32,7 @@ func checkModel(t *testing.T, f Factory) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"createRun": m.createRun, "plan": m.plan, "claim": m.claim, "finish": m.finish, "repeat": m.repeat,
 			"outdated": m.outdated, "cancel": m.cancel, "complete": m.complete, "pause": m.pause, "resume": m.resume,
-			"recover": m.recover, "retry": m.retry, "": m.compare,
+			"recover": m.recover, "retry": m.retry, "goOn": m.goOn, "prioritise": m.prioritise, "": m.compare,
 		})
 	})
 }
@@ -40,6 +41,9 @@ func checkModel(t *testing.T, f Factory) {
 type modelRun struct {
 	id, account int64
 	status      domain.RunStatus
+	priority    domain.Priority
+	// ended counts how often the run failed or was canceled.
+	ended int
 }
 
 type modelJob struct {
@@ -47,6 +51,11 @@ type modelJob struct {
 	resource         string
 	status           domain.JobStatus
 	failures, lost   int
+	priority         domain.Priority
+	// kind is why the job failed, if it did.
+	kind domain.FailureKind
+	// with says which ending of the run canceled the job, if one did.
+	with int
 }
 
 type model struct {
@@ -129,13 +138,17 @@ func (m *model) unfinished(run int64) []*modelJob {
 	return slices.DeleteFunc(slices.Clone(m.jobs), func(j *modelJob) bool { return j.run != run || j.status.Ended() })
 }
 
-// add notes jobs that a call must have created, and returns how many.
-func (m *model) add(rt *rapid.T, run int64, specs []domain.JobSpec, refs []domain.JobRef, status domain.JobStatus) {
-	var fresh []string
+// add notes jobs that a call must have created, of the given priority unless
+// their spec has another.
+func (m *model) add(rt *rapid.T, run int64, specs []domain.JobSpec, refs []domain.JobRef, status domain.JobStatus, p domain.Priority) {
+	var fresh []domain.JobSpec
+	named := func(name string) func(domain.JobSpec) bool {
+		return func(s domain.JobSpec) bool { return s.Resource == name }
+	}
 	for _, s := range specs {
 		known := slices.ContainsFunc(m.jobs, func(j *modelJob) bool { return j.run == run && j.resource == s.Resource })
-		if !known && !slices.Contains(fresh, s.Resource) {
-			fresh = append(fresh, s.Resource)
+		if !known && !slices.ContainsFunc(fresh, named(s.Resource)) {
+			fresh = append(fresh, s)
 		}
 	}
 	if status == domain.JobPaused {
@@ -144,7 +157,7 @@ func (m *model) add(rt *rapid.T, run int64, specs []domain.JobSpec, refs []domai
 		}
 		// They are not announced, so their ids come from the store.
 		for _, j := range m.x.jobsOf(run) {
-			if slices.Contains(fresh, j.Resource) {
+			if slices.ContainsFunc(fresh, named(j.Resource)) {
 				refs = append(refs, domain.JobRef{ID: j.ID})
 			}
 		}
@@ -153,7 +166,9 @@ func (m *model) add(rt *rapid.T, run int64, specs []domain.JobSpec, refs []domai
 		rt.Fatalf("created %d jobs, want %v", len(refs), fresh)
 	}
 	for i, ref := range refs {
-		m.jobs = append(m.jobs, &modelJob{id: ref.ID, run: run, resource: fresh[i], status: status})
+		m.jobs = append(m.jobs, &modelJob{
+			id: ref.ID, run: run, resource: fresh[i].Resource, status: status, priority: cmp.Or(fresh[i].Priority, p),
+		})
 	}
 }
 
@@ -167,7 +182,11 @@ func (m *model) settle(run *modelRun) bool {
 }
 
 func drawSpecs(rt *rapid.T, least int) []domain.JobSpec {
-	return specs(rapid.SliceOfN(rapid.SampledFrom(resources(8)), least, 3).Draw(rt, "resources")...)
+	out := specs(rapid.SliceOfN(rapid.SampledFrom(resources(8)), least, 3).Draw(rt, "resources")...)
+	for i := range out {
+		out[i].Priority = rapid.SampledFrom([]domain.Priority{0, 0, 0, domain.PriorityLow}).Draw(rt, "priority of its own")
+	}
+	return out
 }
 
 // compare checks everything against the model.
@@ -176,8 +195,8 @@ func (m *model) compare(rt *rapid.T) {
 	for _, r := range m.runs {
 		got, err := m.x.Run(m.x.Context(), r.id)
 		expectCode(rt, "run", err, "")
-		if got.Status != r.status {
-			rt.Fatalf("run %d is %s, want %s", r.id, got.Status, r.status)
+		if got.Status != r.status || got.Priority != r.priority {
+			rt.Fatalf("run %d is %s and %s, want %s and %s", r.id, got.Status, got.Priority, r.status, r.priority)
 		}
 		jobs := m.x.jobsOf(r.id)
 		if problem := countsProblem(got, jobs); problem != "" {
@@ -193,7 +212,10 @@ func (m *model) compare(rt *rapid.T) {
 	slices.SortFunc(m.jobs, func(a, b *modelJob) int { return int(a.id - b.id) })
 	for i, j := range all {
 		w := *m.jobs[i]
-		got := modelJob{j.ID, j.RunID, j.Attempt, j.Resource, j.Status, j.Failures, j.Lost}
+		got := modelJob{j.ID, j.RunID, j.Attempt, j.Resource, j.Status, j.Failures, j.Lost, j.Priority, w.kind, w.with}
+		if w.status == domain.JobFailed {
+			got.kind = j.ErrorKind
+		}
 		if got != w {
 			rt.Fatalf("job is %+v, want %+v", got, w)
 		}

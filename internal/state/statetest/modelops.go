@@ -20,7 +20,7 @@ func (m *model) createRun(rt *rapid.T) {
 		return
 	}
 	expectCode(rt, "create", err, "")
-	m.runs = append(m.runs, &modelRun{id: r.ID, account: account, status: domain.RunCreated})
+	m.runs = append(m.runs, &modelRun{id: r.ID, account: account, status: domain.RunCreated, priority: domain.PriorityLow})
 }
 
 func (m *model) plan(rt *rapid.T) {
@@ -32,7 +32,7 @@ func (m *model) plan(rt *rapid.T) {
 	refs, err := m.x.PlanRun(m.x.Context(), r.id, planned)
 	expectCode(rt, "plan", err, "")
 	r.status = domain.RunRunning
-	m.add(rt, r.id, planned, refs, domain.JobReady)
+	m.add(rt, r.id, planned, refs, domain.JobReady, r.priority)
 }
 
 func (m *model) claim(rt *rapid.T) {
@@ -72,6 +72,7 @@ func (m *model) finish(rt *rapid.T) {
 		o.Items = rapid.IntRange(0, 9).Draw(rt, "items")
 		o.Next = drawSpecs(rt, 0)
 	case domain.JobFailed:
+		o.Failure = &domain.Failure{Kind: rapid.SampledFrom(modelKinds).Draw(rt, "kind"), Message: "it failed"}
 		if rapid.IntRange(0, 3).Draw(rt, "fail run") == 0 {
 			o.FailRun = "the root is gone"
 		}
@@ -87,6 +88,9 @@ func (m *model) finish(rt *rapid.T) {
 // applied does to the model what the outcome must have done to the store.
 func (m *model) applied(rt *rapid.T, j *modelJob, run *modelRun, o *state.Outcome, e state.Effect) {
 	j.status = o.To
+	if o.To == domain.JobFailed {
+		j.kind = o.Failure.Kind
+	}
 	if o.CountFailure {
 		j.failures++
 	}
@@ -102,13 +106,11 @@ func (m *model) applied(rt *rapid.T, j *modelJob, run *modelRun, o *state.Outcom
 			}
 		}
 	}
-	m.add(rt, run.id, o.Next, e.Created, status)
+	m.add(rt, run.id, o.Next, e.Created, status, j.priority)
 	var closed bool
 	if o.FailRun != "" {
-		run.status, closed = domain.RunFailed, true
-		for _, other := range m.unfinished(run.id) {
-			other.status = domain.JobCanceled
-		}
+		m.end(run, domain.RunFailed)
+		closed = true
 	} else {
 		closed = m.settle(run)
 	}
@@ -151,9 +153,15 @@ func (m *model) cancel(rt *rapid.T) {
 	r := m.pickRun(rt, domain.RunCreated, domain.RunRunning, domain.RunFinalizing)
 	_, err := m.x.CancelRun(m.x.Context(), r.id, "enough")
 	expectCode(rt, "cancel", err, "")
-	r.status = domain.RunCanceled
+	m.end(r, domain.RunCanceled)
+}
+
+// end ends a run and cancels what is left of it.
+func (m *model) end(r *modelRun, to domain.RunStatus) {
+	r.status = to
+	r.ended++
 	for _, j := range m.unfinished(r.id) {
-		j.status = domain.JobCanceled
+		j.status, j.with = domain.JobCanceled, r.ended
 	}
 }
 
@@ -205,7 +213,7 @@ func (m *model) recover(rt *rapid.T) {
 		j.lost++
 		switch {
 		case j.lost > maxLost:
-			j.status = domain.JobFailed
+			j.status, j.kind = domain.JobFailed, domain.FailureLost
 		case m.paused[m.runOf(j.run).account]:
 			j.status = domain.JobPaused
 			recovered++

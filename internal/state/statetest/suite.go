@@ -39,7 +39,8 @@ type Factory struct {
 // Run runs every case.
 func Run(t *testing.T, f Factory) {
 	cases := slices.Concat(accountCases, runCases, planCases, claimCases, finishCases, nextCases, completionCases,
-		repeatCases, documentCases, holdCases, endCases, retryCases, recoverCases, queryCases, collectionCases, textCases)
+		repeatCases, documentCases, holdCases, endCases, retryCases, resumeCases, priorityCases, recoverCases, queryCases,
+		collectionCases, harvestCases, textCases)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

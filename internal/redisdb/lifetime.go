@@ -1,12 +1,13 @@
-package redis
+package redisdb
 
 import (
 	"context"
 	"sync"
 )
 
-// lifetime knows what goes on in a dispatcher, so that closing can end it.
-type lifetime struct {
+// Lifetime knows what goes on in an adapter, so that closing can end it. The
+// zero value is ready to use.
+type Lifetime struct {
 	mu     sync.Mutex
 	closed bool
 	last   int
@@ -14,9 +15,9 @@ type lifetime struct {
 	tasks  sync.WaitGroup
 }
 
-// begin returns a context that also ends when the dispatcher is closed, and
-// what to call when the task is done. A closed dispatcher begins nothing.
-func (l *lifetime) begin(ctx context.Context) (task context.Context, done func(), ok bool) {
+// Begin returns a context that also ends when the adapter is closed, and what
+// to call when the task is done. A closed adapter begins nothing.
+func (l *Lifetime) Begin(ctx context.Context) (task context.Context, done func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -39,8 +40,12 @@ func (l *lifetime) begin(ctx context.Context) (task context.Context, done func()
 	}, true
 }
 
-// close ends what goes on and waits for it.
-func (l *lifetime) close() {
+// Go runs what belongs to a task that has begun and is not done yet; closing
+// waits for it, too.
+func (l *Lifetime) Go(f func()) { l.tasks.Go(f) }
+
+// Close ends what goes on and waits for it.
+func (l *Lifetime) Close() {
 	l.mu.Lock()
 	l.closed = true
 	for _, cancel := range l.ends {

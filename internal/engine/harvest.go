@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"sluice/internal/domain"
+	"sluice/internal/schedule"
+	"sluice/internal/state"
+)
+
+// A harvest is a run that nobody asked for: an account's turn has come again.
+// When it comes is planned when a run ends, kept in the state, and waits in
+// dispatch as a chore.
+
+// scheduleOf returns by which policy an account is collected again; false if
+// its source's are not collected by themselves.
+func (e *Engine) scheduleOf(ctx context.Context, a domain.Account) (schedule.Policy, bool, error) {
+	base, ok := e.cfg.Harvests[a.Source]
+	if !ok {
+		return schedule.Policy{}, false, nil
+	}
+	text, err := e.State.Schedule(ctx, a.ID)
+	if err != nil {
+		return schedule.Policy{}, false, err
+	}
+	own, err := schedule.Parse(text)
+	if err != nil {
+		// It was checked when it was stored: a version that knew more wrote it.
+		e.cfg.Log.Warn("an account's schedule is not understood", "account", a.Login, "error", err)
+		own = schedule.Policy{}
+	}
+	return own.Over(base), true, nil
+}
+
+// SetSchedule says how an account is collected again, over what holds for its
+// source, and plans its next harvest anew. The zero policy leaves everything to
+// the source.
+func (e *Engine) SetSchedule(ctx context.Context, account int64, p schedule.Policy) (domain.Harvest, error) {
+	a, err := e.State.Account(ctx, account)
+	if err != nil {
+		return domain.Harvest{}, err
+	}
+	if err := p.Over(e.cfg.Harvests[a.Source]).Check(); err != nil {
+		return domain.Harvest{}, err
+	}
+	text, err := encodeSchedule(p)
+	if err != nil {
+		return domain.Harvest{}, err
+	}
+	done, err := e.guard(ctx, account)
+	if err != nil {
+		return domain.Harvest{}, err
+	}
+	if err := e.State.SetSchedule(ctx, account, text); err != nil {
+		return domain.Harvest{}, err
+	}
+	h, err := e.replan(ctx, a)
+	if err == nil {
+		done()
+	}
+	e.watchers.Notify()
+	return h, err
+}
+
+// Schedule returns an account's own policy and its next harvest; the harvest's
+// At is zero if none is planned.
+func (e *Engine) Schedule(ctx context.Context, account int64) (schedule.Policy, domain.Harvest, error) {
+	text, err := e.State.Schedule(ctx, account)
+	if err != nil {
+		return schedule.Policy{}, domain.Harvest{}, err
+	}
+	p, err := schedule.Parse(text)
+	if err != nil {
+		return p, domain.Harvest{}, err
+	}
+	h, _, err := e.State.Harvest(ctx, account)
+	return p, h, err
+}
+
+// ensureHarvest sees to it that an account without an active run has its next
+// harvest planned and waiting. It may be repeated at any time.
+func (e *Engine) ensureHarvest(ctx context.Context, account int64) error {
+	if len(e.cfg.Harvests) == 0 {
+		return nil
+	}
+	a, err := e.State.Account(ctx, account)
+	if err != nil {
+		return err
+	}
+	if a.State == domain.AccountDeleted {
+		return e.State.DropHarvest(ctx, account)
+	}
+	last, err := e.lastRun(ctx, account)
+	if err != nil || last.Status.Active() {
+		// Its end plans what follows.
+		return err
+	}
+	h, found, err := e.State.Harvest(ctx, account)
+	if err != nil {
+		return err
+	}
+	if !found || h.After < last.ID || !h.At.After(last.FinishedAt) {
+		_, err = e.replan(ctx, a)
+		return err
+	}
+	return e.awaitHarvest(ctx, a, h)
+}
+
+// lastRun returns an account's newest run; one without an id if there is none.
+func (e *Engine) lastRun(ctx context.Context, account int64) (domain.Run, error) {
+	runs, err := e.State.Runs(ctx, state.RunQuery{AccountID: account, Limit: 1})
+	if err != nil || len(runs) == 0 {
+		return domain.Run{Status: domain.RunCompleted}, err
+	}
+	return runs[0], nil
+}
+
+// replan plans an account's next harvest from how its last run ended.
+func (e *Engine) replan(ctx context.Context, a domain.Account) (domain.Harvest, error) {
+	policy, harvested, err := e.scheduleOf(ctx, a)
+	if err != nil || !harvested {
+		return domain.Harvest{}, err
+	}
+	last, err := e.lastRun(ctx, a.ID)
+	if err != nil || last.Status.Active() {
+		return domain.Harvest{}, err
+	}
+	plan, err := e.planAfter(ctx, a, policy, last)
+	if err != nil {
+		return domain.Harvest{}, err
+	}
+	if plan.None() {
+		return domain.Harvest{}, e.State.DropHarvest(ctx, a.ID)
+	}
+	h := domain.Harvest{
+		AccountID: a.ID, After: last.ID, At: plan.At.Truncate(time.Microsecond), Priority: plan.Priority,
+		Resume: plan.Resume, Tries: plan.Tries, Reason: plan.Reason,
+	}
+	if err := e.State.PlanHarvest(ctx, h); err != nil {
+		return h, err
+	}
+	e.cfg.Log.Info("harvest planned", "account", a.Login, "run", h.Resume, "at", h.At, "priority", h.Priority, "reason", h.Reason)
+	// An entry may wait for another instant.
+	if err := e.Dispatch.Remove(ctx, choreID(choreHarvest, a.ID)); err != nil {
+		return h, err
+	}
+	return h, e.awaitHarvest(ctx, a, h)
+}
+
+func (e *Engine) planAfter(ctx context.Context, a domain.Account, p schedule.Policy, last domain.Run) (schedule.Plan, error) {
+	now := e.cfg.Now()
+	if last.ID == 0 {
+		return schedule.First(p, a.ID, now), nil
+	}
+	ended := schedule.Ended{Account: a.ID, Run: last.ID, RunBegan: last.CreatedAt, Now: now, Jobs: last.Known}
+	h, found, err := e.State.Harvest(ctx, a.ID)
+	if err != nil {
+		return schedule.Plan{}, err
+	}
+	if found && h.Resume == last.ID {
+		ended.Tries = h.Tries
+	}
+	if last.Status != domain.RunCanceled {
+		if ended.FailedJobs, err = e.passingFailures(ctx, last.ID); err != nil {
+			return schedule.Plan{}, err
+		}
+		ended.Failed = ended.FailedJobs > 0
+	}
+	windows, err := e.Quota.Windows(ctx, a.Owner)
+	if err != nil {
+		return schedule.Plan{}, err
+	}
+	for _, w := range windows {
+		ended.Reset = latest(ended.Reset, w.Reset)
+	}
+	return schedule.Next(p, ended), nil
+}
+
+// passingFailures counts the jobs of a run that failed for a reason that may
+// pass.
+func (e *Engine) passingFailures(ctx context.Context, run int64) (failed int64, err error) {
+	q := state.JobQuery{RunID: run, Statuses: []domain.JobStatus{domain.JobFailed}, Limit: rebuildBatch}
+	for {
+		jobs, err := e.State.Jobs(ctx, q)
+		if err != nil || len(jobs) == 0 {
+			return failed, err
+		}
+		for _, job := range jobs {
+			q.AfterID = job.ID
+			if retryTable[job.ErrorKind].passes {
+				failed++
+			}
+		}
+	}
+}
+
+// awaitHarvest lets a harvest wait in dispatch. A paused account's does when
+// the account is resumed.
+func (e *Engine) awaitHarvest(ctx context.Context, a domain.Account, h domain.Harvest) error {
+	if a.State != domain.AccountActive {
+		return nil
+	}
+	return e.Dispatch.Push(ctx, choreEntry(choreHarvest, a.ID, h.At))
+}
+
+// harvest begins or resumes the run of an account whose turn has come. It
+// returns when to come again if that is later than it seemed.
+func (e *Engine) harvest(ctx context.Context, account int64) (again time.Time, err error) {
+	h, found, err := e.State.Harvest(ctx, account)
+	if err != nil || !found {
+		return time.Time{}, err
+	}
+	a, err := e.State.Account(ctx, account)
+	if err != nil {
+		return time.Time{}, err
+	}
+	switch {
+	case a.State == domain.AccountDeleted:
+		e.cfg.Log.Info("harvest skipped: the account is deleted", "account", a.Login)
+		return time.Time{}, e.State.DropHarvest(ctx, account)
+	case a.State != domain.AccountActive:
+		return time.Time{}, nil
+	case h.At.After(e.cfg.Now()):
+		return h.At, nil
+	}
+	if h.Resume > 0 {
+		_, err = e.ResumeRun(ctx, h.Resume, h.Priority)
+		if domain.CodeOf(err) != domain.CodeConflict {
+			return time.Time{}, err
+		}
+		// Nothing of it can go on; a new run collects what is missing.
+	}
+	_, err = e.StartRun(ctx, account, domain.TriggerSchedule, h.Priority)
+	if domain.CodeOf(err) == domain.CodeConflict {
+		// One is under way; its end plans what follows.
+		return time.Time{}, nil
+	}
+	return time.Time{}, err
+}
+
+// ensureHarvests plans what is missing of all accounts.
+func (e *Engine) ensureHarvests(ctx context.Context) error {
+	if len(e.cfg.Harvests) == 0 {
+		return nil
+	}
+	accounts, err := e.State.Accounts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range accounts {
+		if err := e.ensureHarvest(ctx, a.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func encodeSchedule(p schedule.Policy) ([]byte, error) {
+	if p == (schedule.Policy{}) {
+		return nil, nil
+	}
+	return json.Marshal(p)
+}

@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"slices"
+
+	"sluice/internal/domain"
+)
+
+// retryRule is what becomes of a job whose call failed for one kind of reason.
+type retryRule struct {
+	// tries is whether the call is made again with a growing delay, until the
+	// job's budget of attempts is used up.
+	tries bool
+	// free is whether a call that never left costs no attempt: the whole lane
+	// waits for the upstream to be reachable.
+	free bool
+	// passes is whether a job that was given up may well succeed later: a
+	// harvest resumes the run with it.
+	passes bool
+}
+
+// retryTable is the retry policy, by the kind of failure. docs/retries.md shows
+// it to people. What a source says about the answer (wait as long as the
+// upstream asked, pause the account, fail the run) comes before it.
+var retryTable = map[domain.FailureKind]retryRule{
+	domain.FailureConnection:  {tries: true, free: true, passes: true},
+	domain.FailureTimeout:     {tries: true, passes: true},
+	domain.FailureServer:      {tries: true, passes: true},
+	domain.FailureMalformed:   {tries: true, passes: true},
+	domain.FailureLost:        {passes: true},
+	domain.FailureRateLimited: {tries: true, passes: true},
+	domain.FailureNotFound:    {},
+	domain.FailureGone:        {},
+	domain.FailureForbidden:   {},
+	domain.FailureInvalid:     {},
+	domain.FailureCredential:  {},
+}
+
+// passingKinds are the kinds of failures that may pass.
+func passingKinds() []domain.FailureKind {
+	var kinds []domain.FailureKind
+	for kind, rule := range retryTable {
+		if rule.passes {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}

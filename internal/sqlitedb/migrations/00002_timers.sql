@@ -1,0 +1,24 @@
+-- +goose Up
+CREATE TABLE timer (
+    -- Grows with every timer: whoever stores many sees by it which are new.
+    seq      INTEGER PRIMARY KEY,
+    id       TEXT    NOT NULL UNIQUE,
+    at       INTEGER NOT NULL,
+    set_at   INTEGER NOT NULL,
+    status   INTEGER NOT NULL,
+    webhook  TEXT    NOT NULL,
+    -- When something is to be done with it; 0 when nothing is.
+    next_at  INTEGER NOT NULL,
+    -- When it fired, or was canceled; 0 before.
+    ended_at INTEGER NOT NULL DEFAULT 0,
+    server   TEXT    NOT NULL DEFAULT '',
+    tries    INTEGER NOT NULL DEFAULT 0,
+    error    TEXT    NOT NULL DEFAULT '',
+    -- The last, so that the others are read without it.
+    payload  BLOB    NOT NULL
+);
+CREATE INDEX timer_next ON timer (next_at, id) WHERE next_at > 0;
+CREATE INDEX timer_ended ON timer (ended_at, id) WHERE ended_at > 0;
+
+-- +goose Down
+DROP TABLE timer;

@@ -1,0 +1,182 @@
+package timer
+
+import (
+	"context"
+	"time"
+)
+
+// chore does what is no timer but waits for its time like one.
+func (s *Service) chore(ctx context.Context, t Taken) {
+	var err error
+	next := time.Time{}
+	switch {
+	case t.ID == RebuildID || isGuard(t.ID):
+		err = s.rebuild(ctx)
+	case t.ID == MissedID:
+		_, err = s.DetectMissed(ctx)
+	case t.ID == PruneID:
+		if err = s.prune(ctx); err == nil {
+			next = s.nextPrune().At
+		}
+	}
+	if ctx.Err() != nil {
+		return // it is handed out again
+	}
+	if err != nil {
+		s.Slog.Warn("timer chore; trying again", "chore", t.ID, "error", err)
+		next = s.Now().Add(retryStore)
+	}
+	ctx = context.WithoutCancel(ctx)
+	if next.IsZero() {
+		s.tellTrigger(ctx, outcome{done: []Taken{t}})
+		return
+	}
+	s.tellTrigger(ctx, outcome{again: []Again{{t, next}}})
+}
+
+// rebuildBatch is how many timers the trigger is told of at once.
+const rebuildBatch = 1000
+
+// rebuild fills the trigger from the store. What the trigger knows already
+// stays as it is, if it is not later than the row says.
+func (s *Service) rebuild(ctx context.Context) error {
+	began, total := s.Now(), 0
+	batch := make([]Due, 0, rebuildBatch)
+	flush := func() error {
+		total += len(batch)
+		err := s.Trigger.Set(ctx, batch...)
+		batch = batch[:0]
+		return err
+	}
+	err := s.Store.Open(ctx, func(d Due) error {
+		if batch = append(batch, d); len(batch) < rebuildBatch {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return err
+	}
+	batch = append(batch, s.nextPrune())
+	if err := flush(); err != nil {
+		return err
+	}
+	if total > 1 {
+		s.Slog.Info("timers wait again", "timers", total-1, "took", s.Now().Sub(began))
+	}
+	return nil
+}
+
+const (
+	// missedAfter is how long after its instant a timer counts as missed.
+	missedAfter = 2 * time.Second
+	missedBatch = 500
+	missedShown = 100
+)
+
+// Missed is what a look for missed timers found.
+type Missed struct {
+	// Found counts what was overdue; Fired those that had no completion yet and
+	// have it now. The others waited for their delivery.
+	Found int `json:"found"`
+	Fired int `json:"fired"`
+	// Timers names the first of them.
+	Timers []string `json:"timers"`
+}
+
+// DetectMissed looks for timers that should have fired and did not, and fires
+// them, late but once.
+func (s *Service) DetectMissed(ctx context.Context) (Missed, error) {
+	found := Missed{Timers: []string{}}
+	for {
+		overdue, err := s.Store.Overdue(ctx, s.Now().Add(-missedAfter), missedBatch)
+		if err != nil {
+			return found, err
+		}
+		fired := 0
+		if len(overdue) > 0 {
+			fired, err = s.makeUp(ctx, overdue, &found)
+			if err != nil {
+				return found, err
+			}
+		}
+		// What is left is being delivered; the trigger has it.
+		if len(overdue) < missedBatch || fired == 0 {
+			if found.Found > 0 {
+				s.Slog.Warn("missed timers", "found", found.Found, "fired", found.Fired)
+				s.watchers.Notify()
+			}
+			return found, nil
+		}
+	}
+}
+
+// makeUp gives overdue timers their completion here and now: whatever became of
+// the trigger, the rows are the truth. What is to be delivered of them is left
+// to whoever takes them from the trigger next.
+func (s *Service) makeUp(ctx context.Context, overdue []Due, found *Missed) (fired int, err error) {
+	ids := make([]string, len(overdue))
+	for i, d := range overdue {
+		ids[i] = d.ID
+		if found.Found++; len(found.Timers) < missedShown {
+			found.Timers = append(found.Timers, d.ID)
+		}
+	}
+	now := s.Now()
+	made, err := s.Store.Fire(ctx, Firing{
+		IDs: ids, Now: now, Server: s.Server, Deliver: s.Log != nil || s.Hook != nil,
+		// Nobody has these in hand.
+		Grace: 0,
+	})
+	if err != nil {
+		return 0, err
+	}
+	var dues []Due
+	var over []string
+	for _, f := range made {
+		if f.New {
+			fired++
+			s.count(f.Timer)
+		}
+		if f.NextAt.IsZero() {
+			over = append(over, f.ID)
+		} else {
+			dues = append(dues, Due{f.ID, f.NextAt})
+		}
+	}
+	found.Fired += fired
+	if !s.tell(ctx, dues) || len(over) == 0 {
+		return fired, nil
+	}
+	if err := s.Trigger.Remove(ctx, over...); err != nil {
+		// Who takes them finds them fired.
+		s.Slog.Warn("the trigger does not forget missed timers", "error", err)
+	}
+	return fired, nil
+}
+
+// pruneBatch bounds one transaction that removes old timers.
+const pruneBatch = 1000
+
+// prune removes what is older than the retention.
+func (s *Service) prune(ctx context.Context) error {
+	before := s.Now().Add(-Retention)
+	removers := []func(context.Context, time.Time, int) (int, error){s.Store.Prune}
+	if s.Log != nil {
+		removers = append(removers, s.Log.Prune)
+	}
+	for _, remove := range removers {
+		for n := pruneBatch; n == pruneBatch; {
+			var err error
+			if n, err = remove(ctx, before, pruneBatch); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// nextPrune is when old timers are looked for next: once a day.
+func (s *Service) nextPrune() Due {
+	return Due{PruneID, s.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)}
+}

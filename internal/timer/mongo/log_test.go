@@ -1,0 +1,242 @@
+package mongo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	driver "go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"sluice/internal/domain"
+	"sluice/internal/testkit"
+	"sluice/internal/timer"
+	"sluice/internal/timer/logtest"
+	"sluice/internal/timer/mongo"
+)
+
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
+
+func open(tb testing.TB, url string) *mongo.Log {
+	tb.Helper()
+	log, err := mongo.Open(tb.Context(), mongo.Options{URL: url})
+	if err != nil {
+		tb.Fatalf("open: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := log.Close(context.WithoutCancel(tb.Context())); err != nil {
+			tb.Errorf("close: %v", err)
+		}
+	})
+	return log
+}
+
+func TestConformance(t *testing.T) {
+	logtest.Run(t, logtest.Factory{New: func(t *testing.T) timer.Log { return open(t, testkit.Mongo(t)) }})
+}
+
+func completion(n int) timer.Completion {
+	due := time.Date(2026, 5, 1, 0, 0, 0, 123457000, time.UTC).Add(time.Duration(n) * time.Second)
+	return timer.Completion{
+		Timer: fmt.Sprintf("timer-%07d", n), Due: due, Fired: due.Add(1500 * time.Microsecond), Server: fmt.Sprintf("server-%d", n%3),
+		Lateness: 1500 * time.Microsecond, Success: true, Status: timer.Completed, Tries: 1, Payload: []byte(`{"order":7}`),
+	}
+}
+
+func collection(t *testing.T, url string) *driver.Collection {
+	t.Helper()
+	client, err := driver.Connect(options.Client().ApplyURI(url))
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	t.Cleanup(func() { _ = client.Disconnect(context.WithoutCancel(t.Context())) })
+	return client.Database(url[strings.LastIndex(url, "/")+1:]).Collection("timer_completion_logs")
+}
+
+// TestFields are what others query by.
+func TestFields(t *testing.T) {
+	url := testkit.Mongo(t)
+	log, entries, c := open(t, url), collection(t, url), completion(0)
+	read := func() bson.M {
+		t.Helper()
+		var got bson.M
+		if err := entries.FindOne(t.Context(), bson.D{{Key: "_id", Value: c.Timer}}).Decode(&got); err != nil {
+			t.Fatalf("find: %v", err)
+		}
+		return got
+	}
+	began := time.Now().Truncate(time.Millisecond)
+	if err := log.Append(t.Context(), []timer.Completion{c}); err != nil {
+		t.Fatalf("append: %v", err)
+	}
+	got := read()
+	created := got["createdAt"].(bson.DateTime)
+	if at := created.Time(); at.Before(began) || at.After(time.Now()) {
+		t.Errorf("createdAt is %v, want now", at)
+	}
+	delete(got, "createdAt")
+	want := bson.M{
+		"_id": "timer-0000000", "timerId": "timer-0000000", "serverId": "server-0",
+		"dueAt": bson.NewDateTimeFromTime(c.Due), "dueAtMicros": c.Due.UnixMicro(),
+		"notificationReceivedAt": bson.NewDateTimeFromTime(c.Fired), "notificationReceivedAtMicros": c.Fired.UnixMicro(),
+		"latenessMicros": int64(1500), "late": false, "success": true, "status": "COMPLETED", "tries": int64(1), "error": "", "payload": `{"order":7}`,
+	}
+	if fmt.Sprintf("%#v", got) != fmt.Sprintf("%#v", want) {
+		t.Errorf("got  %#v\nwant %#v", got, want)
+	}
+	// When it was first logged stays.
+	c.Status = timer.Dead
+	if err := log.Append(t.Context(), []timer.Completion{c}); err != nil {
+		t.Fatalf("append again: %v", err)
+	}
+	if again := read(); again["createdAt"] != created || again["status"] != "DEAD" {
+		t.Errorf("after a replacement: %v", again)
+	}
+}
+
+func TestIndex(t *testing.T) {
+	url := testkit.Mongo(t)
+	open(t, url)
+	open(t, url) // another process finds it
+	specs, err := collection(t, url).Indexes().ListSpecifications(t.Context())
+	if err != nil || len(specs) != 2 {
+		t.Fatalf("%d indexes (%v), want that of the id and one more", len(specs), err)
+	}
+	var keys bson.D
+	if err := bson.Unmarshal(specs[1].KeysDocument, &keys); err != nil {
+		t.Fatal(err)
+	}
+	if len(keys) != 2 || keys[0].Key != "notificationReceivedAtMicros" || keys[1].Key != "_id" {
+		t.Errorf("the index is %v", keys)
+	}
+}
+
+// TestDamage: what somebody else changed is an error that says so.
+func TestDamage(t *testing.T) {
+	for field, value := range map[string]any{"status": "HALF", "payload": 7} {
+		url := testkit.Mongo(t)
+		log := open(t, url)
+		if err := log.Append(t.Context(), []timer.Completion{completion(1)}); err != nil {
+			t.Fatalf("append: %v", err)
+		}
+		_, err := collection(t, url).UpdateMany(t.Context(), bson.D{}, bson.D{{Key: "$set", Value: bson.D{{Key: field, Value: value}}}})
+		if err != nil {
+			t.Fatalf("damage: %v", err)
+		}
+		_, err = log.Completions(t.Context(), time.Time{}, "", 1)
+		if domain.CodeOf(err) != domain.CodeCorrupt || !strings.Contains(err.Error(), "timer-0000001") {
+			t.Errorf("%s: %v, want code corrupt and the timer's id", field, err)
+		}
+	}
+}
+
+// TestLargePayloads fill more than one call.
+func TestLargePayloads(t *testing.T) {
+	const many = 200
+	log := open(t, testkit.Mongo(t))
+	batch := make([]timer.Completion, many)
+	for i := range batch {
+		batch[i] = completion(i)
+		batch[i].Payload = []byte(`"` + strings.Repeat(fmt.Sprint(i%10), timer.MaxPayload-2) + `"`)
+	}
+	if err := log.Append(t.Context(), batch); err != nil {
+		t.Fatalf("append: %v", err)
+	}
+	got, err := log.Completions(t.Context(), time.Time{}, "", many)
+	if err != nil || len(got) != many {
+		t.Fatalf("%d came back (%v), want %d", len(got), err, many)
+	}
+	for i := range got {
+		if string(got[i].Payload) != string(batch[i].Payload) {
+			t.Errorf("the payload of %s is another", got[i].Timer)
+		}
+	}
+}
+
+// TestStatsOfSeveralPages has more than are read at once.
+func TestStatsOfSeveralPages(t *testing.T) {
+	const many = 45_000
+	log := open(t, testkit.Mongo(t))
+	batch := make([]timer.Completion, many)
+	for i := range batch {
+		batch[i] = completion(i)
+		// Whole pages of them fired at one instant.
+		batch[i].Fired = batch[0].Fired.Add(time.Duration(i/30_000) * time.Microsecond)
+	}
+	if err := log.Append(t.Context(), batch); err != nil {
+		t.Fatalf("append: %v", err)
+	}
+	began := time.Now()
+	got, err := log.Stats(t.Context(), time.Time{})
+	if err != nil || got.Completed != many || got.Servers["server-2"] != many/3 || got.Mean != 1500*time.Microsecond {
+		t.Errorf("got %+v (%v)", got, err)
+	}
+	t.Logf("summed up %d completions in %v", many, time.Since(began))
+}
+
+// TestOutage kills the server and starts it again.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	server := testkit.StartMongo(t)
+	log := open(t, server.URL()+"?serverSelectionTimeoutMS=1000")
+	first, second := completion(1), completion(2)
+	if err := log.Append(t.Context(), []timer.Completion{first}); err != nil {
+		t.Fatalf("append: %v", err)
+	}
+	server.Kill()
+	for name, call := range map[string]func() error{
+		"append":      func() error { return log.Append(t.Context(), []timer.Completion{second}) },
+		"completions": func() error { _, err := log.Completions(t.Context(), time.Time{}, "", 1); return err },
+		"stats":       func() error { _, err := log.Stats(t.Context(), time.Time{}); return err },
+		"prune":       func() error { _, err := log.Prune(t.Context(), time.Now(), 1); return err },
+		"check":       func() error { return log.Check(t.Context()) },
+	} {
+		if err := call(); domain.CodeOf(err) != domain.CodeUnavailable {
+			t.Errorf("%s without a server: %v, want code unavailable", name, err)
+		}
+	}
+	server.Start()
+	if err := log.Check(t.Context()); err != nil {
+		t.Errorf("check when the server is back: %v", err)
+	}
+	// An outage that nobody saw is none, but for the connections.
+	server.Kill()
+	server.Start()
+	if err := log.Append(t.Context(), []timer.Completion{second}); err != nil {
+		t.Fatalf("append after a short outage: %v", err)
+	}
+	got, err := log.Completions(t.Context(), time.Time{}, "", 10)
+	if err != nil || len(got) != 2 || got[0].Timer != first.Timer || got[1].Timer != second.Timer {
+		t.Errorf("got %+v (%v), want both", got, err)
+	}
+}
+
+func TestOpenTellsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		url  string
+		want domain.Code
+	}{
+		"nobody listens": {"mongodb://user:hidden@127.0.0.1:1/x?serverSelectionTimeoutMS=300", domain.CodeUnavailable},
+		"no URL":         {"hidden", domain.CodeInvalid},
+		"no such scheme": {"postgres://user:hidden@127.0.0.1/x", domain.CodeInvalid},
+		"no escaping":    {"mongodb://user:hidden@@:127.0.0.1/x", domain.CodeInvalid},
+		"bad option":     {"mongodb://user:hidden@127.0.0.1/x?w=majority&journal=perhaps&hidden", domain.CodeInvalid},
+		"bad database":   {"mongodb://127.0.0.1/a%20hidden", domain.CodeInvalid},
+	} {
+		log, err := mongo.Open(t.Context(), mongo.Options{URL: c.url})
+		if domain.CodeOf(err) != c.want || log != nil {
+			t.Errorf("%s: %v, want code %s", name, err, c.want)
+		}
+		for ; err != nil; err = errors.Unwrap(err) {
+			if strings.Contains(err.Error(), "hidden") {
+				t.Errorf("%s: the error tells the secret: %v", name, err)
+			}
+		}
+	}
+}

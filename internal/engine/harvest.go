@@ -65,18 +65,30 @@ func (e *Engine) SetSchedule(ctx context.Context, account int64, p schedule.Poli
 }
 
 // Schedule returns an account's own policy and its next harvest; the harvest's
-// At is zero if none is planned.
+// At is zero if none is planned, as while a run is under way, whose end plans
+// what follows.
 func (e *Engine) Schedule(ctx context.Context, account int64) (schedule.Policy, domain.Harvest, error) {
+	a, err := e.State.Account(ctx, account)
+	if err != nil {
+		return schedule.Policy{}, domain.Harvest{}, err
+	}
 	text, err := e.State.Schedule(ctx, account)
 	if err != nil {
 		return schedule.Policy{}, domain.Harvest{}, err
 	}
 	p, err := schedule.Parse(text)
-	if err != nil {
+	if err != nil || a.State == domain.AccountDeleted {
 		return p, domain.Harvest{}, err
 	}
-	h, _, err := e.State.Harvest(ctx, account)
-	return p, h, err
+	last, err := e.lastRun(ctx, account)
+	if err != nil || last.Status.Active() {
+		return p, domain.Harvest{}, err
+	}
+	h, found, err := e.State.Harvest(ctx, account)
+	if err != nil || !found || overtaken(h, last) {
+		return p, domain.Harvest{}, err
+	}
+	return p, h, nil
 }
 
 // ensureHarvest sees to it that an account without an active run has its next
@@ -101,11 +113,26 @@ func (e *Engine) ensureHarvest(ctx context.Context, account int64) error {
 	if err != nil {
 		return err
 	}
-	if !found || h.After < last.ID || !h.At.After(last.FinishedAt) {
+	stands := found && !overtaken(h, last)
+	if stands && h.Resume > 0 {
+		// Somebody may have had its failed jobs done meanwhile.
+		failed, err := e.passingFailures(ctx, last.ID)
+		if err != nil {
+			return err
+		}
+		stands = failed > 0
+	}
+	if !stands {
 		_, err = e.replan(ctx, a)
 		return err
 	}
 	return e.awaitHarvest(ctx, a, h)
+}
+
+// overtaken reports whether a run has ended since a harvest was planned: it was
+// carried out, or somebody else's run came before it.
+func overtaken(h domain.Harvest, last domain.Run) bool {
+	return h.After < last.ID || !h.At.After(last.FinishedAt)
 }
 
 // lastRun returns an account's newest run; one without an id if there is none.
@@ -122,6 +149,9 @@ func (e *Engine) replan(ctx context.Context, a domain.Account) (domain.Harvest, 
 	policy, harvested, err := e.scheduleOf(ctx, a)
 	if err != nil || !harvested {
 		return domain.Harvest{}, err
+	}
+	if a.State == domain.AccountDeleted {
+		return domain.Harvest{}, e.State.DropHarvest(ctx, a.ID)
 	}
 	last, err := e.lastRun(ctx, a.ID)
 	if err != nil || last.Status.Active() {
@@ -152,7 +182,11 @@ func (e *Engine) replan(ctx context.Context, a domain.Account) (domain.Harvest, 
 func (e *Engine) planAfter(ctx context.Context, a domain.Account, p schedule.Policy, last domain.Run) (schedule.Plan, error) {
 	now := e.cfg.Now()
 	if last.ID == 0 {
-		return schedule.First(p, a.ID, now), nil
+		plan := schedule.First(p, a.ID, now)
+		if !plan.None() {
+			plan.At = latest(plan.At, now.Add(firstGrace))
+		}
+		return plan, nil
 	}
 	ended := schedule.Ended{Account: a.ID, Run: last.ID, RunBegan: last.CreatedAt, Now: now, Jobs: last.Known}
 	h, found, err := e.State.Harvest(ctx, a.ID)
@@ -161,6 +195,10 @@ func (e *Engine) planAfter(ctx context.Context, a domain.Account, p schedule.Pol
 	}
 	if found && h.Resume == last.ID {
 		ended.Tries = h.Tries
+		if h.At.After(last.FinishedAt) {
+			// That one is still to come: it is planned anew, not tried again.
+			ended.Tries--
+		}
 	}
 	if last.Status != domain.RunCanceled {
 		if ended.FailedJobs, err = e.passingFailures(ctx, last.ID); err != nil {
@@ -205,39 +243,72 @@ func (e *Engine) awaitHarvest(ctx context.Context, a domain.Account, h domain.Ha
 	return e.Dispatch.Push(ctx, choreEntry(choreHarvest, a.ID, h.At))
 }
 
+const (
+	// firstGrace is what an account is given to have its first run begun by
+	// whoever signed it up.
+	firstGrace = time.Minute
+	// lookAgain is how often an account is looked at whose run is under way, or
+	// that is paused. The end of the one or the other says when its turn comes,
+	// but dispatch does not hear that while the chore is leased.
+	lookAgain = 10 * time.Minute
+)
+
 // harvest begins or resumes the run of an account whose turn has come. It
-// returns when to come again if that is later than it seemed.
+// returns when to look at the account again.
 func (e *Engine) harvest(ctx context.Context, account int64) (again time.Time, err error) {
-	h, found, err := e.State.Harvest(ctx, account)
-	if err != nil || !found {
-		return time.Time{}, err
-	}
 	a, err := e.State.Account(ctx, account)
 	if err != nil {
 		return time.Time{}, err
 	}
-	switch {
-	case a.State == domain.AccountDeleted:
+	if _, harvested := e.cfg.Harvests[a.Source]; !harvested {
+		return time.Time{}, nil
+	}
+	now := e.cfg.Now()
+	switch a.State {
+	case domain.AccountDeleted:
 		e.cfg.Log.Info("harvest skipped: the account is deleted", "account", a.Login)
 		return time.Time{}, e.State.DropHarvest(ctx, account)
-	case a.State != domain.AccountActive:
+	case domain.AccountPaused:
+		return now.Add(lookAgain), nil
+	}
+	last, err := e.lastRun(ctx, account)
+	if err != nil {
+		return time.Time{}, err
+	}
+	h, found, err := e.State.Harvest(ctx, account)
+	if err == nil && !last.Status.Active() && (!found || overtaken(h, last)) {
+		// Whoever ended the run did not come to planning the next.
+		h, err = e.replan(ctx, a)
+		found = !h.At.IsZero()
+	}
+	switch {
+	case err != nil:
+		return time.Time{}, err
+	case !found:
 		return time.Time{}, nil
-	case h.At.After(e.cfg.Now()):
+	case h.At.After(now):
 		return h.At, nil
 	}
+	return e.beginHarvest(ctx, h)
+}
+
+// beginHarvest does what was planned for now. It returns when to see whether it
+// has ended: that may be before the chore is done with.
+func (e *Engine) beginHarvest(ctx context.Context, h domain.Harvest) (again time.Time, err error) {
+	soon, later := e.cfg.Now().Add(e.cfg.Lease), e.cfg.Now().Add(lookAgain)
 	if h.Resume > 0 {
 		_, err = e.ResumeRun(ctx, h.Resume, h.Priority)
 		if domain.CodeOf(err) != domain.CodeConflict {
-			return time.Time{}, err
+			return soon, err
 		}
 		// Nothing of it can go on; a new run collects what is missing.
 	}
-	_, err = e.StartRun(ctx, account, domain.TriggerSchedule, h.Priority)
+	_, err = e.StartRun(ctx, h.AccountID, domain.TriggerSchedule, h.Priority)
 	if domain.CodeOf(err) == domain.CodeConflict {
 		// One is under way; its end plans what follows.
-		return time.Time{}, nil
+		return later, nil
 	}
-	return time.Time{}, err
+	return soon, err
 }
 
 // ensureHarvests plans what is missing of all accounts.

@@ -12,7 +12,10 @@ import (
 // ResumeRun lets a run that ended with failures go on from its failed jobs, as
 // far as they may succeed now.
 func (e *Engine) ResumeRun(ctx context.Context, id int64, p domain.Priority) (domain.Run, error) {
-	return e.changeRun(ctx, id, func() ([]domain.JobRef, error) {
+	return e.changeRun(ctx, id, func(a domain.Account) ([]domain.JobRef, error) {
+		if a.State == domain.AccountDeleted {
+			return nil, domain.Errorf(domain.CodeConflict, "account %s is %s: %s", a.Login, a.State, a.Reason)
+		}
 		return e.State.ResumeRun(ctx, id, p, passingKinds())
 	})
 }
@@ -20,12 +23,16 @@ func (e *Engine) ResumeRun(ctx context.Context, id int64, p domain.Priority) (do
 // SetRunPriority raises or lowers an active run, with everything of it that
 // waits.
 func (e *Engine) SetRunPriority(ctx context.Context, id int64, p domain.Priority) (domain.Run, error) {
-	return e.changeRun(ctx, id, func() ([]domain.JobRef, error) { return e.State.SetRunPriority(ctx, id, p) })
+	return e.changeRun(ctx, id, func(domain.Account) ([]domain.JobRef, error) { return e.State.SetRunPriority(ctx, id, p) })
 }
 
 // changeRun changes a run and lets dispatch know what waits of it now.
-func (e *Engine) changeRun(ctx context.Context, id int64, change func() ([]domain.JobRef, error)) (domain.Run, error) {
+func (e *Engine) changeRun(ctx context.Context, id int64, change func(domain.Account) ([]domain.JobRef, error)) (domain.Run, error) {
 	run, err := e.State.Run(ctx, id)
+	if err != nil {
+		return run, err
+	}
+	a, err := e.State.Account(ctx, run.AccountID)
 	if err != nil {
 		return run, err
 	}
@@ -33,9 +40,12 @@ func (e *Engine) changeRun(ctx context.Context, id int64, change func() ([]domai
 	if err != nil {
 		return run, err
 	}
-	refs, err := change()
+	refs, err := change(a)
 	if err != nil {
-		if domain.CodeOf(err) != domain.CodeUnavailable {
+		if domain.CodeOf(err) == domain.CodeUnavailable {
+			// It may have been done; then jobs wait that dispatch does not know.
+			e.errands.add("dispatch", e.deliveryOf(run.AccountID, done))
+		} else {
 			done()
 		}
 		return run, err
@@ -50,6 +60,17 @@ func (e *Engine) changeRun(ctx context.Context, id int64, change func() ([]domai
 	})
 	e.watchers.Notify()
 	return e.State.Run(ctx, id)
+}
+
+// deliveryOf dispatches whatever waits of an account's run, and calls done then.
+func (e *Engine) deliveryOf(account int64, done func()) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := e.deliverWaiting(ctx, account); err != nil {
+			return err
+		}
+		done()
+		return nil
+	}
 }
 
 // requeue dispatches jobs with what is known of them now, instead of what was.
@@ -71,37 +92,62 @@ func (e *Engine) requeue(ctx context.Context, refs []domain.JobRef) error {
 	return nil
 }
 
-// afterQuota lets a run that waits for its ration go on before others when it
-// is there again, and returns when that is.
-func (e *Engine) afterQuota(ctx context.Context, t task, a account, d quota.Decision) time.Time {
-	if d.Reason != quota.ReasonPrimary && d.Reason != quota.ReasonFloor {
-		return d.RetryAt
-	}
-	if t.job.Priority == domain.PriorityLow {
-		e.raise(ctx, t.job.RunID)
-	}
-	policy, harvested, err := e.scheduleOf(ctx, a.Account)
-	if err != nil || !harvested {
-		return d.RetryAt
-	}
-	return d.RetryAt.Add(policy.QuotaMargin())
-}
-
-// raise makes a run's priority HIGH, once.
-func (e *Engine) raise(ctx context.Context, id int64) {
-	run, err := e.runs.get(ctx, id)
-	if err != nil || run.Priority == domain.PriorityHigh {
-		return
-	}
-	if _, err := e.SetRunPriority(ctx, id, domain.PriorityHigh); err != nil && ctx.Err() == nil {
-		// It waits all the same, only not before others.
-		e.cfg.Log.Warn("raise a run that waits for quota", "run", id, "error", err)
-	}
-}
-
 // park closes the lane of an owner whose ration does not allow the call. The
 // job goes back to the front of it.
 func (e *Engine) park(ctx context.Context, t task, a account, d quota.Decision) {
-	e.closeLane(ctx, t.lease.Lane, Wait{Reason: string(d.Reason), Until: e.afterQuota(ctx, t, a, d)})
+	spent := d.Reason == quota.ReasonPrimary || d.Reason == quota.ReasonFloor
+	until := d.RetryAt
+	if spent {
+		until = until.Add(e.quotaMargin(ctx, a))
+	}
+	e.closeLane(ctx, t.lease.Lane, Wait{Reason: string(d.Reason), Until: until})
+	raised := spent && t.lease.Priority == domain.PriorityLow && e.raise(ctx, t.job.RunID)
 	e.release(ctx, []dispatch.Lease{t.lease}, time.Time{})
+	if raised {
+		e.moveUp(ctx, t.job)
+	}
+}
+
+// moveUp gives a job that was leased while its run was raised the place that it
+// has now: dispatch did not hear of it then.
+func (e *Engine) moveUp(ctx context.Context, job domain.Job) {
+	done, err := e.guard(ctx, job.AccountID)
+	if err != nil {
+		// It keeps its place among those of LOW priority.
+		e.cfg.Log.Warn("raise a job that waits for quota", "run", job.RunID, "job", job.ID, "error", err)
+		return
+	}
+	e.deliverSoon(ctx, func(ctx context.Context) error {
+		if err := e.Dispatch.Remove(ctx, job.ID); err != nil {
+			return err
+		}
+		if err := e.deliverIfWaiting(ctx, job.ID); err != nil {
+			return err
+		}
+		done()
+		return nil
+	})
+}
+
+// quotaMargin is how long after the reset an account's run goes on.
+func (e *Engine) quotaMargin(ctx context.Context, a account) time.Duration {
+	policy, harvested, err := e.scheduleOf(ctx, a.Account)
+	if err != nil || !harvested {
+		return 0
+	}
+	return policy.QuotaMargin()
+}
+
+// raise lets a run that waits for its ration go on before others when it is
+// there again. It reports whether the run has priority then.
+func (e *Engine) raise(ctx context.Context, id int64) bool {
+	run, err := e.runs.get(ctx, id)
+	if err == nil && run.Priority != domain.PriorityHigh {
+		_, err = e.SetRunPriority(ctx, id, domain.PriorityHigh)
+	}
+	if err != nil && ctx.Err() == nil {
+		// It waits all the same, only not before others.
+		e.cfg.Log.Warn("raise a run that waits for quota", "run", id, "error", err)
+	}
+	return err == nil
 }

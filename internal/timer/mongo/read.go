@@ -10,9 +10,9 @@ import (
 	"sluice/internal/timer"
 )
 
-// statsPage is how many records are read at once to sum them up: without their
+// statsBatch is how many records one call brings to sum them up: without their
 // payloads they are small, and no call may be long.
-const statsPage = 20_000
+const statsBatch = 10_000
 
 // place is one in the order of the log; what follows it is read. An empty id
 // is before all of the instant.
@@ -23,7 +23,7 @@ type place struct {
 
 // Completions implements timer.History.
 func (l *Log) Completions(ctx context.Context, from time.Time, afterID string, limit int) ([]timer.Completion, error) {
-	records, err := l.page(ctx, place{from.UnixMicro(), afterID}, limit, nil)
+	records, err := l.page(ctx, place{from.UnixMicro(), afterID}, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (l *Log) Completions(ctx context.Context, from time.Time, afterID string, l
 // page reads up to so many records that follow a place. The rest of its instant
 // and what is later are two ranges of the index; as one condition they would be
 // searched from the first record on.
-func (l *Log) page(ctx context.Context, after place, limit int, fields bson.D) ([]record, error) {
+func (l *Log) page(ctx context.Context, after place, limit int) ([]record, error) {
 	later, records := "$gte", []record(nil)
 	if after.id != "" && limit > 0 {
 		later = "$gt"
@@ -47,7 +47,7 @@ func (l *Log) page(ctx context.Context, after place, limit int, fields bson.D) (
 		records, err = l.find(ctx, bson.D{
 			{Key: fieldFired, Value: after.fired},
 			{Key: fieldID, Value: bson.D{{Key: "$gt", Value: after.id}}},
-		}, limit, fields)
+		}, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -55,18 +55,14 @@ func (l *Log) page(ctx context.Context, after place, limit int, fields bson.D) (
 	if len(records) >= limit {
 		return records, nil
 	}
-	rest, err := l.find(ctx, bson.D{{Key: fieldFired, Value: bson.D{{Key: later, Value: after.fired}}}}, limit-len(records), fields)
+	rest, err := l.find(ctx, bson.D{{Key: fieldFired, Value: bson.D{{Key: later, Value: after.fired}}}}, limit-len(records))
 	return append(records, rest...), err
 }
 
 // find reads the first records of a selection, in order. The limit is not zero,
 // which is none to the server.
-func (l *Log) find(ctx context.Context, filter bson.D, limit int, fields bson.D) ([]record, error) {
-	option := options.Find().SetSort(byTime()).SetLimit(int64(limit))
-	if fields != nil {
-		option.SetProjection(fields)
-	}
-	cursor, err := l.entries.Find(ctx, filter, option)
+func (l *Log) find(ctx context.Context, filter bson.D, limit int) ([]record, error) {
+	cursor, err := l.entries.Find(ctx, filter, options.Find().SetSort(byTime()).SetLimit(int64(limit)))
 	if err != nil {
 		return nil, failure(ctx, err)
 	}
@@ -75,38 +71,55 @@ func (l *Log) find(ctx context.Context, filter bson.D, limit int, fields bson.D)
 	return records, failure(ctx, err)
 }
 
-// ids lists the ids of the first records of a selection.
+// ids lists the ids of some records of a selection.
 func (l *Log) ids(ctx context.Context, filter bson.D, limit int) ([]string, error) {
-	records, err := l.find(ctx, filter, limit, bson.D{{Key: fieldTimer, Value: 1}})
-	ids := make([]string, len(records))
-	for i := range records {
-		ids[i] = records[i].TimerID
+	cursor, err := l.entries.Find(ctx, filter, options.Find().SetLimit(int64(limit)).SetProjection(only(fieldID)))
+	if err != nil {
+		return nil, failure(ctx, err)
 	}
-	return ids, err
+	var found []struct {
+		ID string `bson:"_id"`
+	}
+	if err := cursor.All(ctx, &found); err != nil {
+		return nil, failure(ctx, err)
+	}
+	ids := make([]string, len(found))
+	for i := range found {
+		ids[i] = found[i].ID
+	}
+	return ids, nil
 }
 
 // Stats implements timer.History. It is summed up here, from the few fields
 // that it needs: servers of MongoDB's protocol differ in the operators that
-// their aggregations have ($max and $cond among those that are missing).
+// their aggregations have. FerretDB 1 has neither $max nor $cond.
 func (l *Log) Stats(ctx context.Context, from time.Time) (timer.Stats, error) {
-	fields := bson.D{}
-	for _, name := range []string{fieldTimer, fieldFired, fieldServer, fieldLateness, fieldLate, fieldStatus} {
-		fields = append(fields, bson.E{Key: name, Value: 1})
+	cursor, err := l.entries.Find(ctx, bson.D{{Key: fieldFired, Value: bson.D{{Key: "$gte", Value: from.UnixMicro()}}}},
+		options.Find().SetProjection(only(fieldServer, fieldLateness, fieldLate, fieldStatus)).SetBatchSize(statsBatch))
+	if err != nil {
+		return timer.Stats{}, failure(ctx, err)
 	}
+	// An error at the end of what was read is nobody's.
+	defer func() { _ = cursor.Close(ctx) }()
 	sum := newSum(from)
-	next := place{fired: from.UnixMicro()}
-	for {
-		records, err := l.page(ctx, next, statsPage, fields)
-		if err != nil {
-			return timer.Stats{}, err
+	for cursor.Next(ctx) {
+		var r record
+		if err := cursor.Decode(&r); err != nil {
+			return timer.Stats{}, failure(ctx, err)
 		}
-		for i := range records {
-			sum.add(&records[i])
-		}
-		if len(records) < statsPage {
-			return sum.stats(), nil
-		}
-		last := &records[len(records)-1]
-		next = place{last.FiredMicros, last.TimerID}
+		sum.add(&r)
 	}
+	if err := cursor.Err(); err != nil {
+		return timer.Stats{}, failure(ctx, err)
+	}
+	return sum.stats(), nil
+}
+
+// only projects records to some of their fields.
+func only(fields ...string) bson.D {
+	projection := make(bson.D, len(fields))
+	for i, name := range fields {
+		projection[i] = bson.E{Key: name, Value: 1}
+	}
+	return projection
 }

@@ -15,7 +15,6 @@ import (
 // The names of fields that queries use.
 const (
 	fieldID        = "_id"
-	fieldTimer     = "timerId"
 	fieldFired     = "notificationReceivedAtMicros"
 	fieldServer    = "serverId"
 	fieldLateness  = "latenessMicros"

@@ -109,7 +109,7 @@ func duplicates(completions []*timer.Completion, err error) ([]*timer.Completion
 	return present, nil
 }
 
-// Prune implements timer.Log. The earliest go first.
+// Prune implements timer.Log.
 func (l *Log) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
 	removed := 0
 	old := bson.E{Key: fieldFired, Value: bson.D{{Key: "$lt", Value: before.UnixMicro()}}}

@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 	"time"
 
@@ -57,6 +58,10 @@ func prefixEnd(prefix string) []byte {
 	return nil
 }
 
+// errStopped ends a snapshot without the error that was the reason: that of a
+// caller may look like one after which all of it would be repeated.
+var errStopped = errors.New("stopped")
+
 // Open implements timer.Store. All pages are of one snapshot, so that nothing
 // is missed that moves meanwhile; no page is open while fn works, which may
 // take longer than the server waits for a reader.
@@ -74,7 +79,7 @@ func (s *Store) Open(ctx context.Context, fn func(timer.Due) error) error {
 			}
 			for _, due := range page {
 				if failed = fn(due); failed != nil {
-					return nil
+					return errStopped
 				}
 			}
 			if len(page) < openPage {

@@ -8,7 +8,7 @@ import (
 
 // mostHeard bounds the announcements that wait to be acted on. What is left out
 // is found by the look for what was missed.
-const mostHeard = 200_000
+const mostHeard = 100_000
 
 // heard are the announcements that a process has not acted on yet. They may
 // concern what another process has taken meanwhile.

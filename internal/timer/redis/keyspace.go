@@ -49,7 +49,8 @@ type Keyspace struct {
 var _ timer.Trigger = (*Keyspace)(nil)
 
 // NewKeyspace returns a trigger on the keys of a database. It has Redis
-// announce keys that expire, if it does not yet and lets itself be told to.
+// announce keys that expire, if it does not yet and lets itself be told to, and
+// listens from then on.
 func NewKeyspace(ctx context.Context, db *redisdb.DB, o Options) (*Keyspace, error) {
 	k := &Keyspace{
 		Options: o.withDefaults(), db: db,
@@ -60,7 +61,17 @@ func NewKeyspace(ctx context.Context, db *redisdb.DB, o Options) (*Keyspace, err
 	if err := k.prepare(ctx); err != nil {
 		return nil, err
 	}
+	// What expires from now on is heard.
+	for _, answered := range k.follow(ctx) {
+		select {
+		case <-answered:
+		case <-ctx.Done():
+			k.Close()
+			return nil, ctx.Err()
+		}
+	}
 	if err := k.check(ctx, false); err != nil {
+		k.Close()
 		return nil, err
 	}
 	return k, nil

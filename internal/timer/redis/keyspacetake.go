@@ -33,7 +33,6 @@ func (k *Keyspace) takeOrWait(ctx context.Context, n int) (timer.Batch, error) {
 		return timer.Batch{}, ctx.Err()
 	}
 	defer func() { <-k.seat }()
-	k.follow(ctx)
 	for {
 		taken, err := k.act(ctx, n)
 		if err != nil || len(taken.Taken) > 0 {

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -123,8 +124,9 @@ func (k *Keyspace) probe(ctx context.Context) bool {
 }
 
 // follow listens to every node: each announces its own keys only, and the keys
-// move when a node fails.
-func (k *Keyspace) follow(ctx context.Context) {
+// move when a node fails. The channels that it returns are closed when the
+// nodes that are new have answered or failed.
+func (k *Keyspace) follow(ctx context.Context) (answered []<-chan struct{}) {
 	nodes := k.db.Client.Nodes()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -140,22 +142,27 @@ func (k *Keyspace) follow(ctx context.Context) {
 		}
 		task, done, ok := k.life.Begin(context.WithoutCancel(ctx))
 		if !ok {
-			return
+			return nil
 		}
 		listening, stop := context.WithCancel(task)
 		k.listening[address] = stop
+		first := make(chan struct{})
+		answered = append(answered, first)
 		go func() {
 			defer done()
-			k.listener().On(listening, node)
+			k.listener(sync.OnceFunc(func() { close(first) })).On(listening, node)
 		}()
 	}
+	return answered
 }
 
-func (k *Keyspace) listener() redisdb.Listener {
+// listener hears announcements. It calls answered, at least once, after it has
+// subscribed or failed to.
+func (k *Keyspace) listener(answered func()) redisdb.Listener {
 	l := redisdb.Listener{
 		// The first letters of schedule and processing.
-		Channel: escape(k.channel+k.db.Key("timer:")) + "[sp]*:*", Pattern: true,
-		Message: k.announced, Missed: k.heard.miss, Log: k.Log,
+		Channel: escape(k.channel+k.db.Key("timer:")) + "[sp]*:*", Pattern: true, Log: k.Log,
+		Message: k.announced, Missed: func() { k.heard.miss(); answered() },
 	}
 	if !k.fixed {
 		// A server that was started again has its old settings.

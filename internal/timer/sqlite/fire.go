@@ -24,8 +24,8 @@ func idList(ids []string) (string, error) {
 }
 
 // fireSQL fires what waits and is due. The parameters are the status, and the
-// instant of the next step, of those with and of those without a webhook.
-const fireSQL = `UPDATE timer SET status = iif(webhook <> '', ?1, ?3), next_at = iif(webhook <> '', ?2, ?4), ended_at = ?5, server = ?6
+// instant of the next step or 0, of those with and those without a webhook.
+const fireSQL = `UPDATE timer SET status = iif(webhook <> '', ?1, ?3), next_at = nullif(iif(webhook <> '', ?2, ?4), 0), ended_at = ?5, server = ?6
 	WHERE id IN (SELECT value FROM json_each(?7)) AND status = ?8 AND at <= ?5 RETURNING ` + timerColumns
 
 // Fire implements timer.Store.
@@ -86,7 +86,7 @@ func (s *Store) Settle(ctx context.Context, settled []timer.Settlement) error {
 			if to.To == timer.Delivering {
 				next = pending(to.Next)
 			}
-			err := sqlitedb.Exec(c, "UPDATE timer SET status = ?1, next_at = ?2, tries = ?3, error = ?4 WHERE id = ?5 AND status = ?6 AND tries <= ?3",
+			err := sqlitedb.Exec(c, "UPDATE timer SET status = ?1, next_at = nullif(?2, 0), tries = ?3, error = ?4 WHERE id = ?5 AND status = ?6 AND tries <= ?3",
 				nil, int64(to.To), next, to.Tries, to.Error, to.ID, int64(timer.Delivering))
 			if err != nil {
 				return err

@@ -12,14 +12,14 @@ import (
 
 // firedSince is what Completions and Stats look at: what ended but was canceled
 // has no completion.
-const firedSince = "ended_at > 0 AND status <> ? AND "
+const firedSince = "ended_at >= ?1 AND status <> ?2"
 
 // Completions implements timer.History.
 func (s *Store) Completions(ctx context.Context, from time.Time, afterID string, limit int) (out []timer.Completion, err error) {
 	err = s.db.Read(ctx, func(c *sqlite.Conn) error {
-		return sqlitedb.Exec(c, "SELECT "+timerColumns+" FROM timer WHERE "+firedSince+"(ended_at, id) > (?, ?) ORDER BY ended_at, id LIMIT ?",
+		return sqlitedb.Exec(c, "SELECT "+timerColumns+" FROM timer WHERE "+firedSince+" AND (ended_at, id) > (?1, ?3) ORDER BY ended_at, id LIMIT ?4",
 			func(r *sqlite.Stmt) { out = append(out, scanTimer(r).Completion()) },
-			int64(timer.Canceled), from, afterID, max(0, limit))
+			from, int64(timer.Canceled), afterID, max(0, limit))
 	})
 	return out, err
 }
@@ -28,8 +28,8 @@ func (s *Store) Completions(ctx context.Context, from time.Time, afterID string,
 func (s *Store) Stats(ctx context.Context, from time.Time) (timer.Stats, error) {
 	sum := summary{Stats: timer.Stats{From: from, Buckets: make([]int64, len(timer.LatenessBounds)+1), Servers: map[string]int64{}}}
 	err := s.db.Read(ctx, func(c *sqlite.Conn) error {
-		return sqlitedb.Exec(c, "SELECT status, max(0, ended_at - max(at, set_at)), server FROM timer WHERE "+firedSince+"ended_at >= ?",
-			sum.add, int64(timer.Canceled), from)
+		return sqlitedb.Exec(c, "SELECT status, max(0, ended_at - max(at, set_at)), server FROM timer WHERE "+firedSince,
+			sum.add, from, int64(timer.Canceled))
 	})
 	return sum.result(), err
 }

@@ -15,7 +15,11 @@ const defaultLimit = 100
 
 // Timers implements timer.Store.
 func (s *Store) Timers(ctx context.Context, q timer.Query) (out []timer.Timer, err error) {
-	query, args := "SELECT "+timerColumns+" FROM timer WHERE id > ? AND id >= ?", []any{q.AfterID, q.Prefix}
+	// One bound alone: of two the wrong one might be used for the search.
+	query, args := "SELECT "+timerColumns+" FROM timer WHERE id > ?", []any{q.AfterID}
+	if q.AfterID < q.Prefix {
+		query, args = "SELECT "+timerColumns+" FROM timer WHERE id >= ?", []any{q.Prefix}
+	}
 	if end := prefixEnd(q.Prefix); end != "" {
 		query, args = query+" AND id < ?", append(args, end)
 	}
@@ -53,7 +57,7 @@ func prefixEnd(prefix string) string {
 // missed that moves meanwhile.
 func (s *Store) Open(ctx context.Context, fn func(timer.Due) error) error {
 	return s.db.Read(ctx, func(c *sqlite.Conn) error {
-		stmt, err := c.Prepare("SELECT id, next_at FROM timer INDEXED BY timer_next WHERE next_at > 0")
+		stmt, err := c.Prepare("SELECT id, next_at FROM timer INDEXED BY timer_next WHERE next_at IS NOT NULL")
 		if err != nil {
 			return fmt.Errorf("prepare: %w", err)
 		}
@@ -80,7 +84,7 @@ func scanDue(r *sqlite.Stmt) timer.Due {
 // Overdue implements timer.Store.
 func (s *Store) Overdue(ctx context.Context, at time.Time, limit int) (out []timer.Due, err error) {
 	err = s.db.Read(ctx, func(c *sqlite.Conn) error {
-		return sqlitedb.Exec(c, "SELECT id, next_at FROM timer WHERE next_at > 0 AND next_at <= ? ORDER BY next_at, id LIMIT ?",
+		return sqlitedb.Exec(c, "SELECT id, next_at FROM timer WHERE next_at <= ? ORDER BY next_at, id LIMIT ?",
 			func(r *sqlite.Stmt) { out = append(out, scanDue(r)) }, at.UnixMicro(), max(0, limit))
 	})
 	return out, err
@@ -90,7 +94,7 @@ func (s *Store) Overdue(ctx context.Context, at time.Time, limit int) (out []tim
 func (s *Store) Prune(ctx context.Context, before time.Time, limit int) (removed int, err error) {
 	err = s.db.Write(ctx, func(c *sqlite.Conn) error {
 		err := sqlitedb.Exec(c, `DELETE FROM timer WHERE seq IN (SELECT seq FROM timer
-			WHERE ended_at > 0 AND ended_at < ? AND next_at = 0 ORDER BY ended_at, id LIMIT ?)`, nil, before.UnixMicro(), max(0, limit))
+			WHERE ended_at < ? AND next_at IS NULL ORDER BY ended_at, id LIMIT ?)`, nil, before.UnixMicro(), max(0, limit))
 		removed = c.Changes()
 		return err
 	})

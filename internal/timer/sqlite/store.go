@@ -58,7 +58,7 @@ func payload(r *sqlite.Stmt, column int) []byte {
 func instant(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
 // pending is the instant of something to be done as it is stored. That of the
-// beginning of 1970 would mean that there is nothing to be done.
+// beginning of 1970 would be read as none at all.
 func pending(at time.Time) int64 { return max(1, at.UnixMicro()) }
 
 // Timer implements timer.Store.
@@ -101,7 +101,7 @@ func refused(t timer.Timer, verb string) error {
 
 // Cancel implements timer.Store.
 func (s *Store) Cancel(ctx context.Context, id string) (timer.Timer, error) {
-	t, _, err := s.change(ctx, id, [2]timer.Status{timer.Waiting, timer.Waiting}, "status = ?, next_at = 0, ended_at = ?",
+	t, _, err := s.change(ctx, id, [2]timer.Status{timer.Waiting, timer.Waiting}, "status = ?, next_at = NULL, ended_at = ?",
 		int64(timer.Canceled), time.Now())
 	if err == nil && t.Status != timer.Canceled {
 		err = refused(t, "canceled")
@@ -112,7 +112,7 @@ func (s *Store) Cancel(ctx context.Context, id string) (timer.Timer, error) {
 // Reschedule implements timer.Store.
 func (s *Store) Reschedule(ctx context.Context, id string, at, now time.Time) (timer.Timer, error) {
 	t, changed, err := s.change(ctx, id, [2]timer.Status{timer.Waiting, timer.Canceled},
-		"status = ?, at = ?, set_at = ?, next_at = ?, ended_at = 0",
+		"status = ?, at = ?, set_at = ?, next_at = ?, ended_at = NULL",
 		int64(timer.Waiting), at.UnixMicro(), now.UnixMicro(), pending(at))
 	if err == nil && !changed {
 		err = refused(t, "rescheduled")

@@ -119,15 +119,13 @@ func cancelOrFire(x *fixture) {
 				x.Errorf("fire: %v", err)
 			}
 		})
-		switch t := x.timer(id); {
-		case canceled == nil:
-			want(x, "status after the cancellation", t.Status, timer.Canceled)
-			want(x, "fired", fired[0].New, false)
-		default:
+		status := timer.Canceled
+		if canceled != nil {
 			x.wantCode(canceled, domain.CodeConflict)
-			want(x, "status after the firing", t.Status, timer.Completed)
-			want(x, "fired", fired[0].New, true)
+			status = timer.Completed
 		}
+		want(x, "status", x.timer(id).Status, status)
+		want(x, "fired", fired[0].New, canceled != nil)
 	}
 }
 

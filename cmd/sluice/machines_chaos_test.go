@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"flag"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -58,7 +59,7 @@ func TestChaosManyMachines(t *testing.T) {
 	for _, id := range runs {
 		run, err := svc.WaitRun(under, id)
 		if err != nil {
-			t.Fatalf("run %d is %+v: %v\n%s", id, run, err, m.lastWords())
+			t.Fatalf("run %d has not ended: %v\n%s\n%s", id, err, m.whatIsLeft(svc), m.lastWords())
 		}
 		if run.Status != domain.RunCompleted || run.Failed+run.Canceled+run.Pending != 0 {
 			t.Errorf("run %d is %s with %+v: %s", id, run.Status, run.RunCounts, run.Reason)
@@ -158,6 +159,28 @@ func (m *machines) checkOnce(runs []int64) {
 	if said == 0 {
 		m.t.Error("no process ever said that it completed a run")
 	}
+}
+
+// whatIsLeft describes the runs that have not ended and what dispatch knows.
+func (m *machines) whatIsLeft(svc *wiring.Service) string {
+	var all strings.Builder
+	active, err := svc.State.Runs(m.t.Context(), state.RunQuery{ActiveOnly: true, Limit: 100})
+	fmt.Fprintf(&all, "%d active runs, %v\n", len(active), err)
+	for _, run := range active {
+		fmt.Fprintf(&all, "run %d is %s %+v\n", run.ID, run.Status, run.RunCounts)
+		jobs, err := svc.State.Jobs(m.t.Context(), state.JobQuery{RunID: run.ID, Statuses: []domain.JobStatus{
+			domain.JobReady, domain.JobEnqueued, domain.JobRunning, domain.JobPaused,
+		}})
+		if err != nil {
+			fmt.Fprintln(&all, err)
+		}
+		for _, j := range jobs {
+			fmt.Fprintf(&all, "  job %d %s %s is %s, attempt %d, lost %d, not before %s, %s\n", j.ID, j.Type, j.Resource, j.Status, j.Attempt, j.Lost, j.NotBefore, j.Error)
+		}
+	}
+	stats, err := svc.Dispatch.Stats(m.t.Context())
+	fmt.Fprintf(&all, "dispatch: %+v, %v\n", stats, err)
+	return all.String()
 }
 
 // lastWords is the end of what each process said.

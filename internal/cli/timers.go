@@ -3,7 +3,9 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -222,7 +224,7 @@ func timerFortune(t timer.Timer, now time.Time) string {
 	text := fmt.Sprintf("fired at %s, %s after its instant, by %s", t.FiredAt.Local().Format("2006-01-02 15:04:05.000"), lateness(t), t.Server)
 	switch t.Status {
 	case timer.Delivering:
-		text += "; delivered at " + when(t.NextAt)
+		text += "; being delivered, again at " + when(t.NextAt) + " if need be"
 	case timer.Dead:
 		text += "; its delivery was given up: `sluice timer redeliver " + t.ID + "` tries again"
 	}
@@ -278,8 +280,8 @@ func (a *App) timerStats(o *options) *cobra.Command {
 					plural(hours, "hour"), count(sum.Succeeded), count(sum.Pending), count(sum.Failed), count(sum.Late))
 				fmt.Fprintf(a.Out, "  lateness: mean %.1f ms, half within %.1f ms, 99 of 100 within %.1f ms, at most %.1f ms\n",
 					sum.Lateness.Mean, sum.Lateness.P50, sum.Lateness.P99, sum.Lateness.Max)
-				for server, n := range sum.Servers {
-					fmt.Fprintf(a.Out, "  %s fired %s\n", server, count(n))
+				for _, server := range slices.Sorted(maps.Keys(sum.Servers)) {
+					fmt.Fprintf(a.Out, "  %s fired %s\n", server, count(sum.Servers[server]))
 				}
 				return nil
 			})

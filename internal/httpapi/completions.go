@@ -19,7 +19,7 @@ func cursorOf(c timer.Completion) string {
 func parseCursor(text string) (from time.Time, id string, err error) {
 	micros, id, ok := strings.Cut(text, ":")
 	n, err := strconv.ParseInt(micros, 10, 64)
-	if !ok || err != nil || n < 0 {
+	if !ok || err != nil || n < 0 || n > latestMicros {
 		return from, "", domain.Errorf(domain.CodeInvalid, "%q is no place in the log of completions; take it from an earlier answer", text)
 	}
 	return time.UnixMicro(n), id, nil
@@ -31,6 +31,8 @@ const (
 	// may have been fired earlier.
 	completionOverlap = 3 * time.Second
 	completionPage    = 1000
+	// latestMicros is an instant after all that timers can have.
+	latestMicros = 1 << 53
 )
 
 // followCompletions sends completions as they show in the log.
@@ -41,35 +43,67 @@ type followCompletions struct {
 	sent map[string]time.Time
 }
 
+// watch has the log looked at once more when everything must show in it that
+// was fired before something changed.
+func (f *followCompletions) watch() (changed <-chan struct{}, end func()) {
+	news, endNews := f.Timers.Watch()
+	out, ended := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		again := time.NewTimer(completionOverlap)
+		defer again.Stop()
+		for {
+			select {
+			case <-news:
+				again.Reset(completionOverlap)
+			case <-again.C:
+			case <-ended:
+				return
+			}
+			select {
+			case out <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return out, func() { endNews(); close(ended) }
+}
+
 func (f *followCompletions) look(ctx context.Context, out *eventStream) (ended bool, err error) {
 	from, after := f.newest.Add(-completionOverlap), ""
 	for {
-		page, err := f.Timers.Completions(ctx, from, after, completionPage)
+		page, err := f.Timers.Fired(ctx, from, after, completionPage)
 		if err != nil {
 			return false, err
 		}
 		for _, c := range page {
-			if _, known := f.sent[c.Timer]; known {
-				continue
-			}
-			if err := out.identified(cursorOf(c), wire.EventCompletion, c); err != nil {
+			if err := f.tell(c, out); err != nil {
 				return false, err
 			}
-			f.sent[c.Timer] = c.Fired
-			if c.Fired.After(f.newest) {
-				f.newest = c.Fired
+		}
+		for id, fired := range f.sent {
+			if fired.Before(f.newest.Add(-completionOverlap)) {
+				delete(f.sent, id)
 			}
 		}
 		if len(page) < completionPage {
-			break
+			return false, nil
 		}
 		last := page[len(page)-1]
 		from, after = last.Fired, last.Timer
 	}
-	for id, fired := range f.sent {
-		if fired.Before(f.newest.Add(-completionOverlap)) {
-			delete(f.sent, id)
-		}
+}
+
+// tell sends a completion that was not sent yet.
+func (f *followCompletions) tell(c timer.Completion, out *eventStream) error {
+	if _, known := f.sent[c.Timer]; known {
+		return nil
 	}
-	return false, nil
+	if err := out.identified(cursorOf(c), wire.EventCompletion, c); err != nil {
+		return err
+	}
+	f.sent[c.Timer] = c.Fired
+	if c.Fired.After(f.newest) {
+		f.newest = c.Fired
+	}
+	return nil
 }

@@ -23,6 +23,8 @@ type Timers interface {
 	Redeliver(ctx context.Context, id string) (timer.Timer, error)
 	DetectMissed(ctx context.Context) (timer.Missed, error)
 	Completions(ctx context.Context, from time.Time, afterID string, limit int) ([]timer.Completion, error)
+	// Fired is Completions, never behind because a log is.
+	Fired(ctx context.Context, from time.Time, afterID string, limit int) ([]timer.Completion, error)
 	Stats(ctx context.Context, from time.Time) (timer.Stats, error)
 	Watch() (changed <-chan struct{}, end func())
 }
@@ -212,7 +214,7 @@ func (s *server) registerCompletionEvents(api huma.API) {
 		summary: "Be told of every timer that fires", errors: []int{http.StatusUnprocessableEntity}}.huma()
 	op.Responses = eventResponses("completion (a timer's completion, at least once) and error (a problem, after which the stream ends)")
 	huma.Register(api, op, func(ctx context.Context, in *completionEventsInput) (*huma.StreamResponse, error) {
-		follow := &followCompletions{server: s, newest: time.Now(), sent: map[string]time.Time{}}
+		follow := &followCompletions{server: s, newest: time.Now().Truncate(time.Microsecond), sent: map[string]time.Time{}}
 		if after := cmp.Or(in.After, in.LastID); after != "" {
 			from, _, err := parseCursor(after)
 			if err != nil {
@@ -221,6 +223,6 @@ func (s *server) registerCompletionEvents(api huma.API) {
 			follow.newest = from
 		}
 		//nolint:contextcheck // huma's context carries the request's
-		return &huma.StreamResponse{Body: func(ctx huma.Context) { s.stream(ctx, op.OperationID, s.Timers.Watch, follow.look) }}, nil
+		return &huma.StreamResponse{Body: func(ctx huma.Context) { s.stream(ctx, op.OperationID, follow.watch, follow.look) }}, nil
 	})
 }

@@ -2,6 +2,7 @@ package timer
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -87,40 +88,48 @@ type Missed struct {
 // DetectMissed looks for timers that should have fired and did not, and fires
 // them, late but once.
 func (s *Service) DetectMissed(ctx context.Context) (Missed, error) {
-	found := Missed{Timers: []string{}}
+	found, seen := Missed{Timers: []string{}}, map[string]struct{}{}
+	until := s.Now().Add(-missedAfter)
 	for {
-		overdue, err := s.Store.Overdue(ctx, s.Now().Add(-missedAfter), missedBatch)
+		// What is being delivered may stay overdue, and stand before what is not
+		// seen yet.
+		limit := missedBatch + 2*len(seen)
+		overdue, err := s.Store.Overdue(ctx, until, limit)
 		if err != nil {
 			return found, err
 		}
-		fired := 0
-		if len(overdue) > 0 {
-			fired, err = s.makeUp(ctx, overdue, &found)
-			if err != nil {
+		var fresh []string
+		for _, d := range overdue {
+			if _, known := seen[d.ID]; !known {
+				seen[d.ID] = struct{}{}
+				fresh = append(fresh, d.ID)
+			}
+		}
+		for ids := range slices.Chunk(fresh, missedBatch) {
+			if err := s.makeUp(ctx, ids, &found); err != nil {
 				return found, err
 			}
 		}
-		// What is left is being delivered; the trigger has it.
-		if len(overdue) < missedBatch || fired == 0 {
-			if found.Found > 0 {
-				s.Slog.Warn("missed timers", "found", found.Found, "fired", found.Fired)
-				s.watchers.Notify()
-			}
-			return found, nil
+		if len(overdue) < limit {
+			break
 		}
 	}
+	if found.Found > 0 {
+		s.Slog.Warn("missed timers", "found", found.Found, "fired", found.Fired)
+		s.watchers.Notify()
+	}
+	return found, nil
 }
 
 // makeUp gives overdue timers their completion here and now: whatever became of
 // the trigger, the rows are the truth. What is to be delivered of them is left
 // to whoever takes them from the trigger next.
-func (s *Service) makeUp(ctx context.Context, overdue []Due, found *Missed) (fired int, err error) {
-	ids := make([]string, len(overdue))
-	for i, d := range overdue {
-		ids[i] = d.ID
-		if found.Found++; len(found.Timers) < missedShown {
-			found.Timers = append(found.Timers, d.ID)
-		}
+func (s *Service) makeUp(ctx context.Context, ids []string, found *Missed) error {
+	done, err := s.guards.hold(ctx)
+	if err != nil {
+		// A trigger that fails is no reason not to fire: it has them, or is
+		// filled when it works again.
+		done = func(bool) {}
 	}
 	now := s.Now()
 	made, err := s.Store.Fire(ctx, Firing{
@@ -129,30 +138,36 @@ func (s *Service) makeUp(ctx context.Context, overdue []Due, found *Missed) (fir
 		Grace: 0,
 	})
 	if err != nil {
-		return 0, err
+		done(false)
+		return err
 	}
+	found.Found += len(ids)
+	found.Timers = append(found.Timers, ids[:min(len(ids), missedShown-len(found.Timers))]...)
 	var dues []Due
 	var over []string
 	for _, f := range made {
 		if f.New {
-			fired++
+			found.Fired++
 			s.count(f.Timer)
 		}
-		if f.NextAt.IsZero() {
-			over = append(over, f.ID)
-		} else {
+		switch {
+		case !f.NextAt.IsZero():
 			dues = append(dues, Due{f.ID, f.NextAt})
+		case f.Status == Completed:
+			// What is canceled may be rescheduled at this moment.
+			over = append(over, f.ID)
 		}
 	}
-	found.Fired += fired
-	if !s.tell(ctx, dues) || len(over) == 0 {
-		return fired, nil
+	told := s.tell(ctx, dues)
+	done(told)
+	if !told || len(over) == 0 {
+		return nil
 	}
 	if err := s.Trigger.Remove(ctx, over...); err != nil {
 		// Who takes them finds them fired.
 		s.Slog.Warn("the trigger does not forget missed timers", "error", err)
 	}
-	return fired, nil
+	return nil
 }
 
 // pruneBatch bounds one transaction that removes old timers.

@@ -12,49 +12,83 @@ import (
 // moves what it deals with out of taken; what becomes of webhooks is told to
 // the trigger when it is known.
 func (s *Service) deliver(running, ctx context.Context, timers []Timer, taken map[string]Taken, now time.Time, o *outcome) {
-	if s.Log != nil {
-		if err := s.Log.Append(ctx, logged(timers)); err != nil {
-			s.Slog.Warn("completions wait for their log", "timers", len(timers), "error", err)
-			for _, t := range timers {
-				o.again = append(o.again, Again{taken[t.ID], now.Add(retryStore)})
-				delete(taken, t.ID)
-			}
-			return
-		}
-	}
-	var settled []Settlement
-	var finished []Taken
+	mine := make([]Taken, 0, len(timers))
 	for _, t := range timers {
-		mine := taken[t.ID]
+		mine = append(mine, taken[t.ID])
 		delete(taken, t.ID)
+	}
+	if !s.log(ctx, s.logged(timers)) {
+		o.again = append(o.again, later(mine, now.Add(retryStore))...)
+		return
+	}
+	var told deliveries
+	for i, t := range timers {
 		if t.Webhook != "" {
-			s.send(running, t, mine, o)
+			s.send(running, t, mine[i], o)
 			continue
 		}
-		one := s.hook(ctx, t)
-		settled = append(settled, one)
-		if one.To == Delivering {
-			o.again = append(o.again, Again{mine, one.Next})
-		} else {
-			finished = append(finished, mine)
+		if one, brokenOff := s.callHook(running, t); !brokenOff {
+			told.add(t, mine[i], one)
 		}
 	}
-	if s.settle(ctx, settled) {
-		o.done = append(o.done, finished...)
+	// The log first: nobody comes back to what is settled.
+	if s.Hook != nil && !s.log(ctx, told.completions) {
+		o.again = append(o.again, later(told.taken, s.Now().Add(retryStore))...)
+		return
+	}
+	if !s.settle(ctx, told.settled) {
+		return
+	}
+	for i, one := range told.settled {
+		if one.To == Delivering {
+			o.again = append(o.again, Again{told.taken[i], one.Next})
+		} else {
+			o.done = append(o.done, told.taken[i])
+		}
 	}
 }
 
-// logged is what the log is told at first: who has no webhook is completed with
-// that.
-func logged(timers []Timer) []Completion {
+// deliveries are what became of those timers that have no webhook.
+type deliveries struct {
+	settled     []Settlement
+	taken       []Taken
+	completions []Completion
+}
+
+func (d *deliveries) add(t Timer, mine Taken, one Settlement) {
+	d.settled, d.taken = append(d.settled, one), append(d.taken, mine)
+	d.completions = append(d.completions, one.of(t))
+}
+
+// of is the completion of a timer that was settled.
+func (one Settlement) of(t Timer) Completion {
+	t.Status, t.Tries, t.Error = one.To, one.Tries, one.Error
+	return t.Completion()
+}
+
+// logged is what the log is told at first: those of whom nobody else is to be
+// told are completed with that.
+func (s *Service) logged(timers []Timer) []Completion {
 	out := make([]Completion, len(timers))
 	for i, t := range timers {
 		out[i] = t.Completion()
-		if t.Webhook == "" {
+		if t.Webhook == "" && s.Hook == nil {
 			out[i].Status, out[i].Success = Completed, true
 		}
 	}
 	return out
+}
+
+// log brings the log up to date, where there is one.
+func (s *Service) log(ctx context.Context, completions []Completion) bool {
+	if s.Log == nil || len(completions) == 0 {
+		return true
+	}
+	if err := s.Log.Append(ctx, completions); err != nil {
+		s.Slog.Warn("completions wait for their log", "timers", len(completions), "error", err)
+		return false
+	}
+	return true
 }
 
 // settle writes down what became of deliveries. If that fails, they are
@@ -70,15 +104,19 @@ func (s *Service) settle(ctx context.Context, settled []Settlement) bool {
 	return true
 }
 
-// hook calls the hook of the program that embeds the service.
-func (s *Service) hook(ctx context.Context, t Timer) Settlement {
+// callHook calls the hook of the program that embeds the service, if it has
+// one.
+func (s *Service) callHook(running context.Context, t Timer) (one Settlement, brokenOff bool) {
 	if s.Hook == nil {
-		return Settlement{ID: t.ID, To: Completed, Tries: t.Tries}
+		return Settlement{ID: t.ID, To: Completed, Tries: t.Tries}, false
 	}
-	if err := s.Hook(ctx, t.Completion()); err != nil {
-		return s.failed(t, webhook.Result{Error: err.Error()})
+	if err := s.Hook(running, t.Completion()); err != nil {
+		if running.Err() != nil {
+			return one, true
+		}
+		return s.failed(t, webhook.Result{Error: err.Error()}), false
 	}
-	return Settlement{ID: t.ID, To: Completed, Tries: t.Tries + 1}
+	return Settlement{ID: t.ID, To: Completed, Tries: t.Tries + 1}, false
 }
 
 // failed decides about a delivery that did not succeed.
@@ -96,62 +134,40 @@ func (s *Service) failed(t Timer, r webhook.Result) Settlement {
 	return one
 }
 
-// crowded is how soon a webhook is tried again that found no free sender.
-const crowded = 500 * time.Millisecond
-
-// send calls a webhook in the background, if there is a place for it.
-func (s *Service) send(running context.Context, t Timer, mine Taken, o *outcome) {
-	release, ok := s.place(t.Webhook)
-	if !ok {
-		o.again = append(o.again, Again{mine, s.Now().Add(crowded)})
+// sent writes down what became of a webhook.
+func (s *Service) sent(ctx context.Context, t Timer, mine Taken, one Settlement) {
+	// The log first: nobody comes back to what is settled. If the log does not
+	// take it, the webhook is called once more when it does again.
+	if !s.log(ctx, []Completion{one.of(t)}) && one.To != Delivering {
+		s.tellTrigger(ctx, outcome{again: []Again{{mine, s.Now().Add(retryStore)}}})
 		return
 	}
-	s.work.Go(func() {
-		defer release()
-		one := s.attempt(running, t)
-		if running.Err() != nil && one.To == Delivering {
-			// Another server, or the next start, goes on.
-			return
-		}
-		ctx := context.WithoutCancel(running)
-		if !s.settle(ctx, []Settlement{one}) {
-			return
-		}
-		s.logSettled(ctx, t, one)
-		s.watchers.Notify()
-		if one.To == Delivering {
-			s.tellTrigger(ctx, outcome{again: []Again{{mine, one.Next}}})
-			return
-		}
-		s.tellTrigger(ctx, outcome{done: []Taken{mine}})
-	})
+	if !s.settle(ctx, []Settlement{one}) {
+		return
+	}
+	s.watchers.Notify()
+	if one.To == Delivering {
+		s.tellTrigger(ctx, outcome{again: []Again{{mine, one.Next}}})
+		return
+	}
+	s.tellTrigger(ctx, outcome{done: []Taken{mine}})
 }
 
-func (s *Service) place(url string) (release func(), ok bool) {
-	select {
-	case s.senders <- struct{}{}:
-	default:
-		return nil, false
+// attempt makes one attempt to tell the hook and the webhook. One that is
+// broken off because the service stops does not count.
+func (s *Service) attempt(running context.Context, t Timer) (one Settlement, brokenOff bool) {
+	if one, brokenOff := s.callHook(running, t); brokenOff || one.To != Completed {
+		return one, brokenOff
 	}
-	receiver, ok := s.Sender.TryAcquire(url)
-	if !ok {
-		<-s.senders
-		return nil, false
+	r := s.Sender.Send(running, webhook.Message{ID: t.ID, URL: t.Webhook, Body: notice(t)})
+	switch {
+	case r.OK:
+		s.counters.Delivered.Add(1)
+		return Settlement{ID: t.ID, To: Completed, Tries: t.Tries + 1}, false
+	case running.Err() != nil:
+		return one, true
 	}
-	return func() { receiver(); <-s.senders }, true
-}
-
-// attempt makes one attempt to tell the hook and the webhook.
-func (s *Service) attempt(ctx context.Context, t Timer) Settlement {
-	if one := s.hook(ctx, t); one.To != Completed {
-		return one
-	}
-	r := s.Sender.Send(ctx, webhook.Message{ID: t.ID, URL: t.Webhook, Body: notice(t)})
-	if !r.OK {
-		return s.failed(t, r)
-	}
-	s.counters.Delivered.Add(1)
-	return Settlement{ID: t.ID, To: Completed, Tries: t.Tries + 1}
+	return s.failed(t, r), false
 }
 
 // notice is the body of a webhook.
@@ -163,16 +179,4 @@ func notice(t Timer) []byte {
 		"lateness_ms": float64(c.Lateness.Microseconds()) / 1000, "late": c.Late, "server": c.Server, "payload": c.Payload,
 	})
 	return body
-}
-
-// logSettled brings the log up to date. A log that does not take it shows the
-// timer as being delivered; the store knows better.
-func (s *Service) logSettled(ctx context.Context, t Timer, one Settlement) {
-	if s.Log == nil {
-		return
-	}
-	t.Status, t.Tries, t.Error = one.To, one.Tries, one.Error
-	if err := s.Log.Append(ctx, []Completion{t.Completion()}); err != nil {
-		s.Slog.Warn("the completion log is behind", "timer", t.ID, "error", err)
-	}
 }

@@ -37,10 +37,9 @@ func (s *Service) loop(ctx context.Context) {
 			pause(ctx, failed)
 			continue
 		}
-		if failed > 0 {
+		if failed > 0 && s.tell(ctx, []Due{{MissedID, s.Now()}}) {
 			// Something may have been missed meanwhile.
 			failed = 0
-			batch.Taken = append(batch.Taken, Taken{ID: MissedID})
 		}
 		s.work.Go(func() {
 			defer func() { <-s.handlers }()

@@ -2,6 +2,7 @@ package timer
 
 import (
 	"context"
+	"crypto/rand"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,8 +28,10 @@ const (
 // changes, so that they pay for it once.
 type guards struct {
 	trigger Trigger
-	server  string
-	now     func() time.Time
+	// prefix begins the ids of this process's guards and of no other's: one that
+	// has the name of a dead one must not take that one's guard away.
+	prefix string
+	now    func() time.Time
 
 	mu      sync.Mutex
 	count   int
@@ -52,7 +55,7 @@ func newGuards(o Options) *guards {
 	if o.Signals == nil {
 		return nil
 	}
-	return &guards{trigger: o.Trigger, server: o.Server, now: o.Now}
+	return &guards{trigger: o.Trigger, prefix: guardPrefix + o.Server + ":" + rand.Text() + ":", now: o.Now}
 }
 
 // hold sees to it that the trigger is filled later unless done is called with
@@ -67,7 +70,7 @@ func (g *guards) hold(ctx context.Context) (done func(told bool), err error) {
 	held := g.current
 	if held == nil || held.stays || held.until.Sub(now) < guardTime/2 {
 		g.count++
-		held = &guard{id: guardPrefix + g.server + ":" + strconv.Itoa(g.count), until: now.Add(guardTime)}
+		held = &guard{id: g.prefix + strconv.Itoa(g.count), until: now.Add(guardTime)}
 		if err := g.trigger.Set(ctx, Due{held.id, held.until}); err != nil {
 			return nil, err
 		}

@@ -8,8 +8,8 @@ import (
 )
 
 // Set stores timers and has them fire when their instants come. Setting one
-// that is there with the same content changes nothing; other content is an
-// error of code conflict, and then none of them is set.
+// that is there with the same content changes nothing. Other content is an
+// error of code conflict: that timer stays as it is, and the others are set.
 func (s *Service) Set(ctx context.Context, specs ...Spec) ([]Stored, error) {
 	checked, err := s.checkAll(ctx, specs)
 	if err != nil {
@@ -31,16 +31,14 @@ func (s *Service) Set(ctx context.Context, specs ...Spec) ([]Stored, error) {
 		if !one.NextAt.IsZero() {
 			dues = append(dues, Due{one.ID, one.NextAt})
 		}
-		if !one.New && clash == nil {
+		if one.New {
+			s.counters.Set.Add(1)
+		} else if clash == nil {
 			clash = differs(checked[i], one.Timer)
 		}
 	}
 	done(s.tell(ctx, dues))
-	if clash != nil {
-		return stored, clash
-	}
-	s.counters.Set.Add(int64(len(stored)))
-	return stored, nil
+	return stored, clash
 }
 
 // differs explains why a timer cannot be set although its id is taken.
@@ -116,17 +114,32 @@ func (s *Service) Cancel(ctx context.Context, id string) (Timer, error) {
 	if err != nil {
 		return canceled, err
 	}
-	if err := s.Trigger.Remove(ctx, id); err != nil {
-		// Whoever takes it finds it canceled.
-		s.Slog.Warn("the trigger does not forget a timer", "timer", id, "error", err)
-		return canceled, nil
-	}
-	// Somebody may have rescheduled it, and told the trigger before it was
-	// told to forget it.
-	if now, err := s.Store.Timer(ctx, id); err == nil && !now.NextAt.IsZero() {
-		s.tell(ctx, []Due{{id, now.NextAt}})
-	}
+	s.forget(ctx, id)
 	return canceled, nil
+}
+
+// forget has the trigger forget a timer that was canceled. If it does not,
+// whoever takes the timer finds it canceled.
+func (s *Service) forget(ctx context.Context, id string) {
+	done, err := s.guards.hold(ctx)
+	if err == nil {
+		err = s.Trigger.Remove(ctx, id)
+		done(s.remind(ctx, id))
+	}
+	if err != nil {
+		s.Slog.Warn("the trigger does not forget a timer", "timer", id, "error", err)
+	}
+}
+
+// remind tells the trigger again of a timer that it was told to forget:
+// somebody may have rescheduled it, and have told the trigger before that.
+func (s *Service) remind(ctx context.Context, id string) (told bool) {
+	now, err := s.Store.Timer(ctx, id)
+	if err != nil {
+		// Whoever takes it now finds out.
+		return s.tell(ctx, []Due{{id, s.Now()}})
+	}
+	return now.NextAt.IsZero() || s.tell(ctx, []Due{{id, now.NextAt}})
 }
 
 // Reschedule gives a timer that has not fired another instant.

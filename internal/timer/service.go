@@ -68,6 +68,7 @@ type Service struct {
 	guards   *guards
 	watchers *watch.Board
 	senders  chan struct{}
+	queue    queue
 	// handlers bounds the batches that are being fired, so that the next can
 	// be taken while one is committed.
 	handlers chan struct{}
@@ -162,6 +163,12 @@ func (s *Service) history() History {
 // Completions lists completions; see History.
 func (s *Service) Completions(ctx context.Context, from time.Time, afterID string, limit int) ([]Completion, error) {
 	return s.history().Completions(ctx, from, afterID, limit)
+}
+
+// Fired lists completions as the store has them; a log of its own may get them
+// later.
+func (s *Service) Fired(ctx context.Context, from time.Time, afterID string, limit int) ([]Completion, error) {
+	return s.Store.Completions(ctx, from, afterID, limit)
 }
 
 // Stats sums up the completions from an instant on.

@@ -108,8 +108,15 @@ func (k *Keyspace) Remove(ctx context.Context, ids ...string) error {
 func (k *Keyspace) Done(ctx context.Context, taken ...timer.Taken) error {
 	var ids, tokens []string
 	for _, one := range taken {
-		ids = append(ids, one.ID)
-		tokens = append(tokens, strconv.FormatInt(one.Token, 10))
+		token := strconv.FormatInt(one.Token, 10)
+		if one.ID != timer.RebuildID {
+			ids, tokens = append(ids, one.ID), append(tokens, token)
+			continue
+		}
+		keys := append(k.keysOf([]string{one.ID}), k.db.Key("timer:epoch"))
+		if _, err := runScript(ctx, k.db, scripts.keyRebuilt, keys, []string{k.graceMillis(), token}); err != nil {
+			return err
+		}
 	}
 	return k.runAll(ctx, scripts.keyDone, ids, []string{k.graceMillis()}, tokens, 1)
 }

@@ -2,8 +2,12 @@ package redis_test
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"testing"
+	"time"
 
+	"sluice/internal/domain"
 	"sluice/internal/redisdb"
 	"sluice/internal/testkit"
 	"sluice/internal/timer/redis"
@@ -36,4 +40,50 @@ func TestKeyspaceConformance(t *testing.T) {
 func TestKeyspaceConformanceOnACluster(t *testing.T) {
 	t.Parallel()
 	conform(t, keyspace, quick(t, testkit.RedisCluster(t)), triggertest.Features{Shared: true, Unordered: true})
+}
+
+// TestSettingIsWidened: what somebody else needs stays.
+func TestSettingIsWidened(t *testing.T) {
+	t.Parallel()
+	for before, wanted := range map[string][]string{"": {"K", "x"}, "Elg": {"E", "l", "g", "K", "x"}, "AKE": {"A", "K", "E"}, "Kx": {"K", "x"}} {
+		url := testkit.StartRedis(t, "--notify-keyspace-events", before).URL()
+		open(t, keyspace, url, "setting", redis.Options{})
+		settings, err := watch(t, url, "setting").do("CONFIG", "GET", "notify-keyspace-events").AsStrMap()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := settings["notify-keyspace-events"]
+		for _, flag := range wanted {
+			if !strings.Contains(got, flag) {
+				t.Errorf("%q became %q, without %s", before, got, flag)
+			}
+		}
+		if len(got) != len(wanted) {
+			t.Errorf("%q became %q, want %v", before, got, wanted)
+		}
+	}
+}
+
+// TestSettingsAreSomebodyElses: where CONFIG is refused the setting may be
+// there; if it is not, the error says what to do.
+func TestSettingsAreSomebodyElses(t *testing.T) {
+	t.Parallel()
+	refuse := []string{"--user", "default", "on", "nopass", "~*", "&*", "+@all", "-config"}
+	_, err := redis.NewKeyspace(t.Context(), connect(t, testkit.StartRedis(t, refuse...).URL(), "refused"), redis.Options{Log: slog.New(slog.DiscardHandler)})
+	if domain.CodeOf(err) != domain.CodeInvalid || !strings.Contains(err.Error(), "set notify-keyspace-events to Kx") {
+		t.Errorf("without the setting: %v", err)
+	}
+	url := testkit.StartRedis(t, append(refuse, "--notify-keyspace-events", "Kx")...).URL()
+	trigger := open(t, keyspace, url, "refused", redis.Options{})
+	set(t, trigger, time.Now().Add(50*time.Millisecond), "a")
+	mustTake(t, trigger, "a")
+}
+
+// TestOtherDatabase: announcements name the database.
+func TestOtherDatabase(t *testing.T) {
+	t.Parallel()
+	url := testkit.StartRedis(t).URL()
+	trigger := open(t, keyspace, url+"/3", "a*[b]?", redis.Options{})
+	set(t, trigger, time.Now().Add(50*time.Millisecond), "a")
+	mustTake(t, trigger, "a")
 }

@@ -143,7 +143,6 @@ func (w *watcher) calls() map[string]int {
 	return calls
 }
 
-// set sets timers, and again while Redis cannot be reached.
 func set(t *testing.T, trigger timer.Trigger, at time.Time, ids ...string) {
 	t.Helper()
 	dues := make([]timer.Due, len(ids))

@@ -14,8 +14,8 @@ var files embed.FS
 var scripts = loadScripts()
 
 type scriptSet struct {
-	set, remove, take, done, again                           *redisdb.Script
-	keySet, keyRemove, keyClaim, keyDone, keyAgain, keyCheck *redisdb.Script
+	set, remove, take, done, again                                       *redisdb.Script
+	keySet, keyRemove, keyClaim, keyDone, keyAgain, keyCheck, keyRebuilt *redisdb.Script
 }
 
 func loadScripts() scriptSet {
@@ -31,6 +31,6 @@ func loadScripts() scriptSet {
 	return scriptSet{
 		set: set("set"), remove: set("remove"), take: set("take"), done: set("done"), again: set("again"),
 		keySet: keys("set"), keyRemove: keys("remove"), keyClaim: keys("claim"), keyDone: keys("done"),
-		keyAgain: keys("again"), keyCheck: keys("check"),
+		keyAgain: keys("again"), keyCheck: keys("check"), keyRebuilt: keys("rebuilt"),
 	}
 }

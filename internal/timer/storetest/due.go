@@ -189,12 +189,15 @@ func pruneLimit(x *fixture) {
 		x.fire(firing(after(2*time.Hour-time.Duration(i)*time.Second), id))
 	}
 	want(x, "none", x.prune(after(3*time.Hour), 0), 0)
-	want(x, "the oldest", x.prune(after(3*time.Hour), 12), 12)
-	want(x, "left", idsOf(x.all(), timerID), ids[:18])
-	want(x, "those before", x.prune(after(2*time.Hour-10*time.Second), 100), 7)
+	want(x, "some of those before", x.prune(after(2*time.Hour-10*time.Second), 5), 5)
+	left := idsOf(x.all(), timerID)
+	want(x, "left", len(left), 25)
+	want(x, "those after", left[:11], ids[:11])
+	want(x, "the others before", x.prune(after(2*time.Hour-10*time.Second), 100), 14)
 	want(x, "left", idsOf(x.all(), timerID), ids[:11])
-	want(x, "the rest", x.prune(after(3*time.Hour), 11), 11)
-	want(x, "no more", x.prune(after(3*time.Hour), 11), 0)
+	want(x, "some", x.prune(after(3*time.Hour), 4), 4)
+	want(x, "the rest", x.prune(after(3*time.Hour), 100), 7)
+	want(x, "no more", x.prune(after(3*time.Hour), 100), 0)
 }
 
 func pruneThenPut(x *fixture) {

@@ -108,6 +108,7 @@ func putInstants(x *fixture) {
 	x.put(timer.Spec{ID: "first", At: first}, timer.Spec{ID: "last", At: last})
 	want(x, "first", x.timer("first").At, first)
 	want(x, "last", x.timer("last").At, last)
+	want(x, "whether nothing is to be done with the first", x.timer("first").NextAt.IsZero(), false)
 	overdue, err := x.Overdue(x.Context(), start, 10)
 	x.ok(err)
 	want(x, "overdue", idsOf(overdue, dueID), []string{"first"})

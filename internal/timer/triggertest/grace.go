@@ -1,7 +1,6 @@
 package triggertest
 
 import (
-	"context"
 	"time"
 
 	"sluice/internal/timer"
@@ -123,9 +122,4 @@ func tokenOfNobody(x *stand) {
 	x.ok(x.Again(x.Context(), again(timer.Taken{ID: "unknown", Token: 7}, x.in(0)), again(timer.Taken{ID: "other"}, x.in(0))))
 	x.expect("a")
 	x.expectNone(2)
-	// A call that has ended before changes nothing for others.
-	ctx, cancel := context.WithCancel(x.Context())
-	cancel()
-	_ = x.Done(ctx, timer.Taken{ID: "a"})
-	x.expectNone(1)
 }

@@ -1,0 +1,89 @@
+// Package breaker keeps callers away from a part that fails: after enough
+// failures it is left alone for a while, then tried with a few calls.
+package breaker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+
+	"sluice/internal/domain"
+)
+
+// The figures: half of the last ten calls open it for thirty seconds, five
+// calls in a row that succeed close it.
+const (
+	observed  = 10
+	failures  = 5
+	openTime  = 30 * time.Second
+	successes = 5
+)
+
+// Breaker guards one part.
+type Breaker struct {
+	name    string
+	circuit circuitbreaker.CircuitBreaker[any]
+}
+
+// New returns a closed breaker. onChange, if set, is told of every change.
+func New(name string, onChange func(name string, s State)) *Breaker {
+	b := &Breaker{name: name}
+	builder := circuitbreaker.NewBuilder[any]().
+		WithFailureThresholdRatio(failures, observed).WithDelay(openTime).WithSuccessThreshold(successes)
+	if onChange != nil {
+		builder = builder.OnStateChanged(func(e circuitbreaker.StateChangedEvent) { onChange(name, stateOf(e.NewState)) })
+	}
+	b.circuit = builder.Build()
+	return b
+}
+
+// State is how a breaker stands.
+type State string
+
+// The states.
+const (
+	Closed   State = "closed"
+	HalfOpen State = "half-open"
+	Open     State = "open"
+)
+
+func stateOf(s circuitbreaker.State) State {
+	switch s {
+	case circuitbreaker.OpenState:
+		return Open
+	case circuitbreaker.HalfOpenState:
+		return HalfOpen
+	}
+	return Closed
+}
+
+// Name is the guarded part's.
+func (b *Breaker) Name() string { return b.name }
+
+// State tells how the breaker stands.
+func (b *Breaker) State() State { return stateOf(b.circuit.State()) }
+
+// Until is how long nothing is let through any more; zero if something is.
+func (b *Breaker) Until() time.Duration { return b.circuit.RemainingDelay() }
+
+// Do calls fn unless the breaker is open; then it returns an error of code
+// unavailable at once. Only errors of that code count as failures: whatever
+// else is wrong, the part has answered. A caller that gave up says nothing about
+// the part.
+func (b *Breaker) Do(ctx context.Context, fn func() error) error {
+	if !b.circuit.TryAcquirePermit() {
+		return domain.Errorf(domain.CodeUnavailable, "%s failed too often and is left alone for %s", b.name, b.Until().Round(time.Second))
+	}
+	err := fn()
+	switch {
+	case err == nil, domain.CodeOf(err) != domain.CodeUnavailable && !errors.Is(err, context.DeadlineExceeded):
+		b.circuit.RecordSuccess()
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		b.circuit.RecordSuccess()
+	default:
+		b.circuit.RecordFailure()
+	}
+	return err
+}

@@ -1,0 +1,165 @@
+package eventlogtest
+
+import (
+	"context"
+	"time"
+
+	"sluice/internal/refresh/eventlog"
+)
+
+var shareCases = []testCase{
+	{name: "TwoShare", check: func(x *fixture) { manyShare(x, 2) }},
+	{name: "ThreeShare", check: func(x *fixture) { manyShare(x, 3) }},
+	{name: "OneJoinsWhileTheOtherWorks", check: oneJoinsWhileTheOtherWorks},
+	{name: "OneLeaves", check: oneLeaves},
+	{name: "LeavingHandsOnAtOnce", check: leavingHandsOnAtOnce},
+	{name: "OneIsKilled", needs: canKill, check: oneIsKilled},
+	{name: "AllAreKilled", needs: canKill, check: allAreKilled},
+	{name: "MoreConsumersThanPartitions", check: moreConsumersThanPartitions},
+}
+
+func manyShare(x *fixture, n int) {
+	m := x.newTeam()
+	for i := range n {
+		log := x.Log
+		if i > 0 {
+			log = x.another()
+		}
+		m.join(log)
+	}
+	m.settled()
+}
+
+func oneJoinsWhileTheOtherWorks(x *fixture) {
+	m := x.newTeam()
+	m.join(x.Log)
+	m.settled()
+	m.join(x.another())
+	m.settled()
+	m.join(x.another())
+	m.settled()
+}
+
+func oneLeaves(x *fixture) {
+	m := x.newTeam()
+	m.join(x.Log)
+	second, third := m.join(x.another()), m.join(x.another())
+	m.settled()
+	m.leave(second)
+	m.settled()
+	m.leave(third)
+	m.settled()
+}
+
+// leavingHandsOnAtOnce: what the one that leaves has taken and not done goes to
+// the other, long before anything could have run out.
+func leavingHandsOnAtOnce(x *fixture) {
+	m := x.newTeam()
+	leaver, stayer := m.join(x.Log), m.join(x.another())
+	m.settled()
+	m.rest(leaver)
+	m.rest(stayer)
+	x.publish(spread(m.published, keys)...)
+	held := x.take(leaver, 20)
+	x.close(leaver)
+	began := time.Now()
+	records := x.take(stayer, keys)
+	if took := time.Since(began); took > x.settle {
+		x.Errorf("handed on after %v", took)
+	}
+	x.inOrder(records)
+	there := map[int]bool{}
+	for _, r := range records {
+		there[number(r)] = true
+	}
+	for _, r := range held {
+		if !there[number(r)] {
+			x.Errorf("%v was not handed on", texts([]record{r}))
+		}
+	}
+}
+
+func oneIsKilled(x *fixture) {
+	m := x.newTeam()
+	m.join(x.Log)
+	victim := m.join(x.another())
+	m.settled()
+	m.rest(victim)
+	from := m.publish()
+	holding(x, victim)
+	x.Kill(x.T, victim)
+	m.await(x.notice + x.settle)
+	m.settledWithin(x.notice + x.settle)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for n := from; n < m.published; n++ {
+		if m.times[n] == 0 {
+			x.Errorf("message %d was lost", n)
+		}
+	}
+}
+
+func allAreKilled(x *fixture) {
+	first, second := x.join(x.another()), x.join(x.another())
+	x.publish(spread(0, keys)...)
+	holding(x, first)
+	holding(x, second)
+	x.Kill(x.T, first)
+	x.Kill(x.T, second)
+	m := x.newTeam()
+	m.published = keys
+	m.join(x.Log)
+	m.await(x.notice + x.settle)
+	m.settledWithin(x.notice + x.settle)
+}
+
+// holding takes some records that are never done.
+func holding(x *fixture, c eventlog.Consumer) {
+	x.Helper()
+	ctx, cancel := context.WithTimeout(x.Context(), patience)
+	defer cancel()
+	if _, err := c.Take(ctx, 30); err != nil {
+		x.Fatalf("take: %v", err)
+	}
+}
+
+func moreConsumersThanPartitions(x *fixture) {
+	const n = 15
+	parts := eventlog.Dead.Partitions()
+	type taken struct {
+		by      int
+		records []record
+		err     error
+	}
+	x.ok(x.Publish(x.Context(), eventlog.Dead, spread(0, keys)...))
+	ctx, cancel := context.WithTimeout(x.Context(), patience)
+	defer cancel()
+	brought := make(chan taken)
+	for i := range n {
+		c := x.joinGroup(x.Log, "crowd", eventlog.Dead)
+		x.Cleanup(func() { _ = c.Close(context.WithoutCancel(ctx)) })
+		go func() {
+			for ctx.Err() == nil {
+				records, err := c.Take(ctx, 10)
+				if err == nil {
+					err = c.Done(ctx, records...)
+				}
+				select {
+				case brought <- taken{i, records, err}:
+				case <-ctx.Done():
+				}
+			}
+		}()
+	}
+	seen, partitions := map[int]bool{}, map[int32]bool{}
+	for len(seen) < keys {
+		t := <-brought
+		x.ok(t.err)
+		for _, r := range t.records {
+			seen[number(r)], partitions[r.Partition] = true, true
+		}
+	}
+	if len(partitions) != parts {
+		x.Errorf("%d partitions of %d", len(partitions), parts)
+	}
+}

@@ -17,7 +17,7 @@ func (e *Engine) commit(ctx context.Context, t task, o state.Outcome) {
 	if err != nil {
 		if domain.CodeOf(err) == domain.CodeStale {
 			e.cfg.Log.Info("result dropped", "run", t.job.RunID, "job", t.job.ID, "reason", err)
-			e.layDown(ctx, t.lease)
+			e.yield(ctx, t)
 		} else if ctx.Err() == nil {
 			e.postpone(ctx, t, "commit", err)
 		}
@@ -47,6 +47,7 @@ func (e *Engine) commit(ctx context.Context, t task, o state.Outcome) {
 	switch o.To {
 	case domain.JobReady:
 		e.release(ctx, []dispatch.Lease{t.lease}, o.NotBefore)
+		e.makeSure(ctx, t.job, o.NotBefore)
 	case domain.JobSucceeded:
 		e.acknowledgeLater(ctx, t.lease)
 	default:

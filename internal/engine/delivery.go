@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"sluice/internal/dispatch"
 	"sluice/internal/domain"
@@ -112,4 +113,31 @@ func (e *Engine) acknowledgeAll(ctx context.Context, leases []dispatch.Lease) {
 func (e *Engine) layDown(ctx context.Context, l dispatch.Lease) {
 	e.acknowledge(ctx, l)
 	e.deliverSoon(ctx, func(ctx context.Context) error { return e.deliverIfWaiting(ctx, l.Job) })
+}
+
+// yield leaves a job to whoever has begun it. He may have lost his lease when
+// dispatch lost everything, and then this one is the only entry of the job: it
+// is kept, to be looked at when his lease would have ended.
+func (e *Engine) yield(ctx context.Context, t task) {
+	jobs, err := e.State.Load(ctx, []int64{t.job.ID})
+	if err != nil {
+		e.postpone(ctx, t, "load", err)
+		return
+	}
+	if len(jobs) == 1 && jobs[0].Status == domain.JobRunning {
+		e.release(ctx, []dispatch.Lease{t.lease}, e.cfg.Now().Add(e.cfg.Lease))
+		return
+	}
+	e.layDown(ctx, t.lease)
+}
+
+// makeSure dispatches a job that is ready again: a lease that was lost cannot be
+// handed back. One that was handed back is there, and this changes nothing.
+func (e *Engine) makeSure(ctx context.Context, job domain.Job, at time.Time) {
+	if !e.cfg.Shared {
+		return
+	}
+	ref := refOf(job)
+	ref.NotBefore = at
+	e.deliverSoon(ctx, func(ctx context.Context) error { return e.push(ctx, []domain.JobRef{ref}) })
 }

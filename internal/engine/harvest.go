@@ -164,6 +164,9 @@ func (e *Engine) replan(ctx context.Context, a domain.Account) (domain.Harvest, 
 	if plan.None() {
 		return domain.Harvest{}, e.State.DropHarvest(ctx, a.ID)
 	}
+	if now := e.cfg.Now(); now.Sub(last.FinishedAt) > signupGrace {
+		plan.At = latest(plan.At, now.Add(signupGrace))
+	}
 	h := domain.Harvest{
 		AccountID: a.ID, After: last.ID, At: plan.At.Truncate(time.Microsecond), Priority: plan.Priority,
 		Resume: plan.Resume, Tries: plan.Tries, Reason: plan.Reason,
@@ -182,11 +185,7 @@ func (e *Engine) replan(ctx context.Context, a domain.Account) (domain.Harvest, 
 func (e *Engine) planAfter(ctx context.Context, a domain.Account, p schedule.Policy, last domain.Run) (schedule.Plan, error) {
 	now := e.cfg.Now()
 	if last.ID == 0 {
-		plan := schedule.First(p, a.ID, now)
-		if !plan.None() {
-			plan.At = latest(plan.At, now.Add(firstGrace))
-		}
-		return plan, nil
+		return schedule.First(p, a.ID, now), nil
 	}
 	ended := schedule.Ended{Account: a.ID, Run: last.ID, RunBegan: last.CreatedAt, Now: now, Jobs: last.Known}
 	h, found, err := e.State.Harvest(ctx, a.ID)
@@ -244,9 +243,9 @@ func (e *Engine) awaitHarvest(ctx context.Context, a domain.Account, h domain.Ha
 }
 
 const (
-	// firstGrace is what an account is given to have its first run begun by
-	// whoever signed it up.
-	firstGrace = time.Minute
+	// signupGrace is how long an account that is new, or here again, is left to
+	// whoever signs it up and begins a run himself.
+	signupGrace = time.Minute
 	// lookAgain is how often an account is looked at whose run is under way, or
 	// that is paused. The end of the one or the other says when its turn comes,
 	// but dispatch does not hear that while the chore is leased.
@@ -275,8 +274,14 @@ func (e *Engine) harvest(ctx context.Context, account int64) (again time.Time, e
 	if err != nil {
 		return time.Time{}, err
 	}
+	if last.Status.Active() {
+		// Its end plans what follows. Whoever began it may not have come to
+		// planning its jobs.
+		_, err = e.resume(ctx, last)
+		return now.Add(lookAgain), err
+	}
 	h, found, err := e.State.Harvest(ctx, account)
-	if err == nil && !last.Status.Active() && (!found || overtaken(h, last)) {
+	if err == nil && (!found || overtaken(h, last)) {
 		// Whoever ended the run did not come to planning the next.
 		h, err = e.replan(ctx, a)
 		found = !h.At.IsZero()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"sluice/internal/dispatch"
 	"sluice/internal/domain"
 	"sluice/internal/state"
 )
@@ -47,12 +46,27 @@ func (e *Engine) recover(ctx context.Context) error {
 // refill fills a shared dispatcher that has lost everything. Jobs under way may
 // have a worker that is alive and well, only its lease is gone: they are due
 // when that lease would have ended. What is there already stays as it is.
+//
+// Everything is read as it was at one instant. Were waiting and running jobs
+// read one after the other, one that was begun or ended in between would be
+// missed, and with it what it leads to, should its worker die. Runs come last:
+// one whose last job had ended by then is found closed.
 func (e *Engine) refill(ctx context.Context) error {
-	waiting, err := e.rebuild(ctx)
-	if err != nil {
-		return fmt.Errorf("rebuild dispatch: %w", err)
+	waiting, running := 0, 0
+	due := e.cfg.Now().Add(e.cfg.Lease)
+	load := e.loader(ctx)
+	err := e.State.Unfinished(ctx, func(ref domain.JobRef, isRunning bool) error {
+		if isRunning {
+			running++
+			ref.NotBefore = due
+		} else {
+			waiting++
+		}
+		return load.add(ref)
+	})
+	if err == nil {
+		err = load.flush()
 	}
-	running, err := e.rebuildRunning(ctx)
 	if err != nil {
 		return fmt.Errorf("rebuild dispatch: %w", err)
 	}
@@ -70,50 +84,42 @@ func (e *Engine) refill(ctx context.Context) error {
 // rebuildBatch bounds what a rebuild holds in memory besides dispatch itself.
 const rebuildBatch = 4096
 
+// rebuild fills a dispatcher that nobody else uses.
 func (e *Engine) rebuild(ctx context.Context) (int, error) {
-	total := 0
-	batch := make([]dispatch.Entry, 0, rebuildBatch)
-	flush := func() error {
-		total += len(batch)
-		err := e.Dispatch.Push(ctx, batch...)
-		batch = batch[:0]
-		return err
+	load := e.loader(ctx)
+	err := e.State.Waiting(ctx, load.add)
+	if err == nil {
+		err = load.flush()
 	}
-	err := e.State.Waiting(ctx, func(ref domain.JobRef) error {
-		entry, err := e.entry(ctx, ref)
-		if err != nil {
-			return err
-		}
-		if batch = append(batch, entry); len(batch) == rebuildBatch {
-			return flush()
-		}
-		return nil
-	})
-	if err != nil {
-		return total, err
-	}
-	return total, flush()
+	return load.total, err
 }
 
-func (e *Engine) rebuildRunning(ctx context.Context) (int, error) {
-	due := e.cfg.Now().Add(e.cfg.Lease)
-	total := 0
-	q := state.JobQuery{Statuses: []domain.JobStatus{domain.JobRunning}, Limit: rebuildBatch}
-	for {
-		jobs, err := e.State.Jobs(ctx, q)
-		if err != nil || len(jobs) == 0 {
-			return total, err
-		}
-		refs := make([]domain.JobRef, len(jobs))
-		for i, job := range jobs {
-			refs[i], q.AfterID = refOf(job), job.ID
-			refs[i].NotBefore = due
-		}
-		if err := e.push(ctx, refs); err != nil {
-			return total, err
-		}
-		total += len(refs)
+// loader dispatches many jobs, in batches.
+type loader struct {
+	push  func([]domain.JobRef) error
+	batch []domain.JobRef
+	total int
+}
+
+func (e *Engine) loader(ctx context.Context) *loader {
+	return &loader{
+		push:  func(refs []domain.JobRef) error { return e.push(ctx, refs) },
+		batch: make([]domain.JobRef, 0, rebuildBatch),
 	}
+}
+
+func (l *loader) add(ref domain.JobRef) error {
+	if l.batch = append(l.batch, ref); len(l.batch) < rebuildBatch {
+		return nil
+	}
+	return l.flush()
+}
+
+func (l *loader) flush() error {
+	err := l.push(l.batch)
+	l.total += len(l.batch)
+	l.batch = l.batch[:0]
+	return err
 }
 
 // resumeRuns goes on with every run that waits for something other than jobs.

@@ -43,12 +43,15 @@ func (r *renewer) hold(leases []dispatch.Lease) {
 	}
 }
 
-func (r *renewer) drop(l dispatch.Lease) {
+// drop forgets a lease and reports whether it was held.
+func (r *renewer) drop(l dispatch.Lease) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.held[l.Job].Token == l.Token {
-		delete(r.held, l.Job)
+	if r.held[l.Job].Token != l.Token {
+		return false
 	}
+	delete(r.held, l.Job)
+	return true
 }
 
 func (r *renewer) all() []dispatch.Lease {
@@ -94,16 +97,11 @@ func (r *renewer) runOnce(ctx context.Context) bool {
 		r.log.Warn("renew leases", "leases", len(leases), "error", err)
 	}
 	for _, l := range lost {
-		// One that was acknowledged meanwhile is not lost.
-		if r.holds(l) {
+		// One that was acknowledged meanwhile is not lost. One that is lost stays
+		// so, and need not be asked for again.
+		if r.drop(l) {
 			r.log.Warn("lease lost", "job", l.Job)
 		}
 	}
 	return true
-}
-
-func (r *renewer) holds(l dispatch.Lease) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.held[l.Job].Token == l.Token
 }

@@ -201,7 +201,7 @@ func (e *Engine) claimFailed(ctx context.Context, t task, err error) {
 	if domain.CodeOf(err) == domain.CodeStale {
 		// It may be the account that is not what it was.
 		e.accounts.forget(t.job.AccountID)
-		e.layDown(ctx, t.lease)
+		e.yield(ctx, t)
 		return
 	}
 	e.postponeForStore(ctx, t, "claim", err)

@@ -152,6 +152,11 @@ func (s *State) Waiting(ctx context.Context, fn func(domain.JobRef) error) error
 	return do(ctx, s.plan, "Waiting", func() error { return s.inner.Waiting(ctx, fn) })
 }
 
+// Unfinished implements state.Jobs.
+func (s *State) Unfinished(ctx context.Context, fn func(domain.JobRef, bool) error) error {
+	return do(ctx, s.plan, "Unfinished", func() error { return s.inner.Unfinished(ctx, fn) })
+}
+
 // Children implements state.Jobs.
 func (s *State) Children(ctx context.Context, parent int64) ([]domain.JobRef, error) {
 	return get(ctx, s.plan, "Children", func() ([]domain.JobRef, error) { return s.inner.Children(ctx, parent) })

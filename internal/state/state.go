@@ -153,6 +153,11 @@ type Jobs interface {
 	// Waiting calls fn for every job that waits for a worker, in id order:
 	// what dispatch is rebuilt from.
 	Waiting(ctx context.Context, fn func(domain.JobRef) error) error
+	// Unfinished calls fn for every job that waits for a worker or is RUNNING,
+	// in id order, as they all were at one instant: what dispatch is rebuilt
+	// from while others work. A job that moves on meanwhile is not missed, and
+	// whoever gets it finds out.
+	Unfinished(ctx context.Context, fn func(ref domain.JobRef, running bool) error) error
 	// Children lists the waiting jobs that a finished job created.
 	Children(ctx context.Context, parent int64) ([]domain.JobRef, error)
 	// RecoverRunning makes jobs ready again whose worker is gone: all RUNNING

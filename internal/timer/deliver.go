@@ -3,6 +3,7 @@ package timer
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"sluice/internal/webhook"
@@ -18,6 +19,9 @@ func (s *Service) deliver(running, ctx context.Context, timers []Timer, taken ma
 		delete(taken, t.ID)
 	}
 	if !s.log(ctx, s.logged(timers)) {
+		for _, t := range timers {
+			s.inHand.release(t.ID)
+		}
 		o.again = append(o.again, later(mine, now.Add(retryStore))...)
 		return
 	}
@@ -27,6 +31,7 @@ func (s *Service) deliver(running, ctx context.Context, timers []Timer, taken ma
 			s.send(running, t, mine[i], o)
 			continue
 		}
+		defer s.inHand.release(t.ID)
 		if one, brokenOff := s.callHook(running, t); !brokenOff {
 			told.add(t, mine[i], one)
 		}
@@ -48,16 +53,42 @@ func (s *Service) deliver(running, ctx context.Context, timers []Timer, taken ma
 	}
 }
 
+// inHand has the ids of the timers that this process delivers, so that it does
+// not deliver one twice at a time: the trigger may hand it out again.
+type inHand struct {
+	mu  sync.Mutex
+	ids map[string]struct{}
+}
+
+func (h *inHand) take(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, taken := h.ids[id]; taken {
+		return false
+	}
+	h.ids[id] = struct{}{}
+	return true
+}
+
+func (h *inHand) release(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.ids, id)
+}
+
 // deliveries are what became of those timers that have no webhook.
 type deliveries struct {
-	settled     []Settlement
-	taken       []Taken
+	settled []Settlement
+	taken   []Taken
+	// completions are of those that are over.
 	completions []Completion
 }
 
 func (d *deliveries) add(t Timer, mine Taken, one Settlement) {
 	d.settled, d.taken = append(d.settled, one), append(d.taken, mine)
-	d.completions = append(d.completions, one.of(t))
+	if one.To != Delivering {
+		d.completions = append(d.completions, one.of(t))
+	}
 }
 
 // of is the completion of a timer that was settled.
@@ -138,7 +169,7 @@ func (s *Service) failed(t Timer, r webhook.Result) Settlement {
 func (s *Service) sent(ctx context.Context, t Timer, mine Taken, one Settlement) {
 	// The log first: nobody comes back to what is settled. If the log does not
 	// take it, the webhook is called once more when it does again.
-	if !s.log(ctx, []Completion{one.of(t)}) && one.To != Delivering {
+	if one.To != Delivering && !s.log(ctx, []Completion{one.of(t)}) {
 		s.tellTrigger(ctx, outcome{again: []Again{{mine, s.Now().Add(retryStore)}}})
 		return
 	}
@@ -146,11 +177,17 @@ func (s *Service) sent(ctx context.Context, t Timer, mine Taken, one Settlement)
 		return
 	}
 	s.watchers.Notify()
-	if one.To == Delivering {
-		s.tellTrigger(ctx, outcome{again: []Again{{mine, one.Next}}})
+	if one.To != Delivering {
+		s.tellTrigger(ctx, outcome{done: []Taken{mine}})
 		return
 	}
-	s.tellTrigger(ctx, outcome{done: []Taken{mine}})
+	if s.Log != nil {
+		// The row tells, since somebody else may have delivered it meanwhile.
+		if row, err := s.Store.Timer(ctx, t.ID); err == nil {
+			s.log(ctx, []Completion{row.Completion()})
+		}
+	}
+	s.tellTrigger(ctx, outcome{again: []Again{{mine, one.Next}}})
 }
 
 // attempt makes one attempt to tell the hook and the webhook. One that is

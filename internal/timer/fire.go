@@ -16,12 +16,15 @@ const (
 
 // loop takes what is due and has it fired, until ctx ends.
 func (s *Service) loop(ctx context.Context) {
-	failed := time.Duration(0)
+	failed, missed := time.Duration(0), false
 	for {
 		select {
 		case s.handlers <- struct{}{}:
 		case <-ctx.Done():
 			return
+		}
+		if missed && s.Trigger.Set(ctx, Due{MissedID, s.Now()}) == nil {
+			missed = false
 		}
 		batch, err := s.Trigger.Take(ctx, s.Batch)
 		received := time.Now()
@@ -33,14 +36,12 @@ func (s *Service) loop(ctx context.Context) {
 			if failed == 0 {
 				s.Slog.Warn("timers wait for their trigger", "error", err)
 			}
-			failed = min(max(2*failed, firstPause), maxPause)
+			// Something may be missed meanwhile.
+			failed, missed = min(max(2*failed, firstPause), maxPause), true
 			pause(ctx, failed)
 			continue
 		}
-		if failed > 0 && s.tell(ctx, []Due{{MissedID, s.Now()}}) {
-			// Something may have been missed meanwhile.
-			failed = 0
-		}
+		failed = 0
 		s.work.Go(func() {
 			defer func() { <-s.handlers }()
 			// What was begun is finished: a batch takes milliseconds.
@@ -96,7 +97,7 @@ func (s *Service) fire(running, ctx context.Context, taken []Taken, now time.Tim
 		return
 	}
 	var o outcome
-	var deliver []Timer
+	var deliver, over []Timer
 	for _, f := range fired {
 		t := byID[f.ID]
 		delete(byID, f.ID)
@@ -107,14 +108,26 @@ func (s *Service) fire(running, ctx context.Context, taken []Taken, now time.Tim
 		case Waiting:
 			o.again = append(o.again, Again{t, f.NextAt})
 		case Delivering:
+			if !s.inHand.take(f.ID) {
+				o.again = append(o.again, Again{t, now.Add(retryStore)})
+				continue
+			}
 			deliver = append(deliver, f.Timer)
 			byID[f.ID] = t
 		default:
 			o.done = append(o.done, t)
+			if !f.New && f.Status.Fired() {
+				over = append(over, f.Timer)
+			}
 		}
 	}
 	if len(deliver) > 0 {
 		s.deliver(running, ctx, deliver, byID, now, &o)
+	}
+	// Of two who delivered the same, the slower may have told the log last.
+	if s.Log != nil && !s.log(ctx, s.logged(over)) {
+		s.tellTrigger(ctx, outcome{again: o.again}) // the others come again
+		return
 	}
 	// What has no row was removed from the store.
 	for _, t := range byID {

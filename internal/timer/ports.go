@@ -157,9 +157,9 @@ type Trigger interface {
 	// Remove forgets timers, also if they are taken.
 	Remove(ctx context.Context, ids ...string) error
 	// Take hands out up to n timers that are due, the earliest first, blocking
-	// until there is one. It returns none, without an error, after a wait of
-	// dispatch.MaxWait or a little more. What is taken is handed out again
-	// after the grace unless it is done, removed or set anew.
+	// until there is one. It returns none, without an error, after a while: every
+	// wait is capped. What is taken is handed out again after the grace unless it
+	// is done, removed or set anew.
 	Take(ctx context.Context, n int) (Batch, error)
 	// Done forgets what was taken, unless it was set anew or taken again since.
 	Done(ctx context.Context, taken ...Taken) error

@@ -46,12 +46,13 @@ func (q *queue) add(one waiting) bool {
 
 // next takes the first out that there is a place for. Those who waited too long
 // are dropped: the trigger hands them out again.
-func (q *queue) next(now time.Time, place func(url string) (release func(), ok bool)) (one waiting, release func(), ok bool) {
+func (q *queue) next(now time.Time, place func(url string) (release func(), ok bool), dropped func(id string)) (one waiting, release func(), ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	kept := q.waiting[:0]
 	for _, w := range q.waiting {
 		if now.After(w.until) {
+			dropped(w.ID)
 			continue
 		}
 		if !ok {
@@ -83,13 +84,14 @@ func (s *Service) send(running context.Context, t Timer, mine Taken, o *outcome)
 		}
 		return
 	}
+	s.inHand.release(t.ID)
 	pause := min(max(now.Sub(t.FiredAt)/crowdedGrowth, firstCrowded), maxCrowded)
 	o.again = append(o.again, Again{mine, now.Add(pause)})
 }
 
 // sendNext begins with a webhook that waits, if there is a place for one.
 func (s *Service) sendNext(running context.Context) {
-	if one, release, ok := s.queue.next(s.Now(), s.place); ok {
+	if one, release, ok := s.queue.next(s.Now(), s.place, s.inHand.release); ok {
 		s.work.Go(func() { s.sendAll(running, one, release) })
 	}
 }
@@ -99,16 +101,21 @@ func (s *Service) sendAll(running context.Context, one waiting, release func()) 
 	for ok := true; ok; {
 		settled, brokenOff := s.attempt(running, one.Timer)
 		release()
-		if brokenOff {
-			// Another server, or the next start, goes on.
-			return
+		if !brokenOff { // otherwise another server, or the next start, goes on
+			s.sent(context.WithoutCancel(running), one.Timer, one.taken, settled)
 		}
-		s.sent(context.WithoutCancel(running), one.Timer, one.taken, settled)
+		s.inHand.release(one.ID)
 		if running.Err() != nil {
 			return
 		}
-		one, release, ok = s.queue.next(s.Now(), s.place)
+		one, release, ok = s.queue.next(s.Now(), s.place, s.inHand.release)
 	}
+}
+
+// clearQueue drops all who wait, when the service has stopped.
+func (s *Service) clearQueue() {
+	nowhere := func(string) (func(), bool) { return nil, false }
+	s.queue.next(s.Now().Add(s.Grace), nowhere, s.inHand.release)
 }
 
 // place asks for a free sender and for one of the places that a receiver has.

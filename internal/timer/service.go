@@ -69,6 +69,7 @@ type Service struct {
 	watchers *watch.Board
 	senders  chan struct{}
 	queue    queue
+	inHand   inHand
 	// handlers bounds the batches that are being fired, so that the next can
 	// be taken while one is committed.
 	handlers chan struct{}
@@ -91,6 +92,7 @@ func New(o Options) (*Service, error) {
 	}
 	s := &Service{Options: o.withDefaults()}
 	s.guards = newGuards(s.Options)
+	s.inHand.ids = map[string]struct{}{}
 	s.watchers = watch.New(s.Signals, dispatch.MaxWait)
 	s.senders = make(chan struct{}, s.Senders)
 	s.handlers = make(chan struct{}, concurrentBatches)
@@ -143,6 +145,7 @@ func (s *Service) Stop(ctx context.Context) {
 	}
 	s.stop()
 	s.work.Wait()
+	s.clearQueue()
 	s.guards.release(ctx)
 	s.stop = nil
 }

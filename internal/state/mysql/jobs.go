@@ -69,31 +69,54 @@ func (s *Store) Jobs(ctx context.Context, q state.JobQuery) ([]domain.Job, error
 	return out, err
 }
 
-// waitingPage is how many jobs Waiting reads at a time.
-const waitingPage = 5000
+// unfinishedPage is how many jobs are read at a time.
+const unfinishedPage = 5000
 
 // Waiting implements state.Jobs.
 func (s *Store) Waiting(ctx context.Context, fn func(domain.JobRef) error) error {
-	page := make([]domain.JobRef, 0, waitingPage)
-	for after := int64(0); ; after = page[len(page)-1].ID {
+	return s.db.Read(ctx, func(q mysqldb.Querier) error {
+		return eachUnfinished(ctx, q, waiting, func(ref domain.JobRef, _ domain.JobStatus) error { return fn(ref) })
+	})
+}
+
+// Unfinished implements state.Jobs.
+func (s *Store) Unfinished(ctx context.Context, fn func(ref domain.JobRef, running bool) error) error {
+	statuses := append(slices.Clone(waiting), domain.JobRunning)
+	return s.db.Snapshot(ctx, func(tx *sql.Tx) error {
+		return eachUnfinished(ctx, tx, statuses, func(ref domain.JobRef, status domain.JobStatus) error {
+			return fn(ref, status == domain.JobRunning)
+		})
+	})
+}
+
+// eachUnfinished calls fn for the jobs in some of the states of those that have
+// not ended. A page is read to its end before fn is called: fn may be slow.
+func eachUnfinished(ctx context.Context, q mysqldb.Querier, statuses []domain.JobStatus, fn func(domain.JobRef, domain.JobStatus) error) error {
+	type row struct {
+		ref    domain.JobRef
+		status domain.JobStatus
+	}
+	page := make([]row, 0, unfinishedPage)
+	for after := int64(0); ; after = page[len(page)-1].ref.ID {
 		var find mysqldb.Statement
-		find.Write("SELECT " + refColumns + " FROM job FORCE INDEX (job_unfinished) WHERE done = 0 AND id > ").Int(after)
-		find.Write(" AND status IN (").Ints(numbers(waiting)...).Write(") ORDER BY id LIMIT ").Int(waitingPage)
+		find.Write("SELECT " + refColumns + ", status FROM job FORCE INDEX (job_unfinished) WHERE done = 0 AND id > ").Int(after)
+		find.Write(" AND status IN (").Ints(numbers(statuses)...).Write(") ORDER BY id LIMIT ").Int(unfinishedPage)
 		page = page[:0]
-		err := s.db.Run(ctx, &find, func(r *sql.Rows) error {
-			ref, err := scanRef(r)
-			page = append(page, ref)
+		err := find.Query(ctx, q, func(r *sql.Rows) (err error) {
+			var one row
+			one.ref, err = scanRef(r, &one.status)
+			page = append(page, one)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		for _, ref := range page {
-			if err := fn(ref); err != nil {
+		for _, one := range page {
+			if err := fn(one.ref, one.status); err != nil {
 				return err
 			}
 		}
-		if len(page) < waitingPage {
+		if len(page) < unfinishedPage {
 			return nil
 		}
 	}

@@ -25,10 +25,11 @@ func scanJob(r *sql.Rows) (domain.Job, error) {
 
 const refColumns = "id, run_id, account_id, bucket, class, priority, not_before"
 
-func scanRef(r *sql.Rows) (domain.JobRef, error) {
+// scanRef reads refColumns, and what was selected behind them.
+func scanRef(r *sql.Rows, behind ...any) (domain.JobRef, error) {
 	var ref domain.JobRef
 	var notBefore int64
-	err := r.Scan(&ref.ID, &ref.RunID, &ref.AccountID, &ref.Bucket, &ref.Class, &ref.Priority, &notBefore)
+	err := r.Scan(append([]any{&ref.ID, &ref.RunID, &ref.AccountID, &ref.Bucket, &ref.Class, &ref.Priority, &notBefore}, behind...)...)
 	ref.NotBefore = mysqldb.Time(notBefore)
 	return ref, err
 }

@@ -31,7 +31,10 @@ func scanJob(r *sqlite.Stmt) domain.Job {
 	}
 }
 
-const refColumns = "id, run_id, account_id, bucket, class, priority, not_before"
+const (
+	refColumns = "id, run_id, account_id, bucket, class, priority, not_before"
+	refWidth   = 7
+)
 
 func scanRef(r *sqlite.Stmt) domain.JobRef {
 	return domain.JobRef{
@@ -211,14 +214,24 @@ func (s *Store) reopenRun(c *sqlite.Conn, run *domain.Run) error {
 
 // Waiting implements state.Jobs.
 func (s *Store) Waiting(ctx context.Context, fn func(domain.JobRef) error) error {
+	return s.Unfinished(ctx, func(ref domain.JobRef, running bool) error {
+		if running {
+			return nil
+		}
+		return fn(ref)
+	})
+}
+
+// Unfinished implements state.Jobs.
+func (s *Store) Unfinished(ctx context.Context, fn func(ref domain.JobRef, running bool) error) error {
 	var failed error
 	err := s.db.Read(ctx, func(c *sqlite.Conn) error {
-		return sqlitedb.Exec(c, "SELECT "+refColumns+" FROM job INDEXED BY job_unfinished WHERE done = 0 AND status IN (?, ?) ORDER BY id",
+		return sqlitedb.Exec(c, "SELECT "+refColumns+", status FROM job INDEXED BY job_unfinished WHERE done = 0 AND status IN (?, ?, ?) ORDER BY id",
 			func(r *sqlite.Stmt) {
 				if failed == nil {
-					failed = fn(scanRef(r))
+					failed = fn(scanRef(r), domain.JobStatus(r.ColumnInt64(refWidth)) == domain.JobRunning)
 				}
-			}, int64(domain.JobReady), int64(domain.JobEnqueued))
+			}, int64(domain.JobReady), int64(domain.JobEnqueued), int64(domain.JobRunning))
 	})
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ var queryCases = []testCase{
 	{"WaitingInIDOrder", waitingOrder},
 	{"WaitingStreams", waitingStreams},
 	{"WaitingStops", waitingStops},
+	{"UnfinishedAtOneInstant", unfinished},
 	{"JobQueries", jobQueries},
 	{"Load", load},
 	{"DefaultLimits", defaultLimits},
@@ -57,6 +58,32 @@ func waitingStops(x *fixture) {
 	err := x.Waiting(x.Context(), func(domain.JobRef) error { calls++; return stop })
 	if !errors.Is(err, stop) || calls != 1 {
 		x.Fatalf("after %d calls got error %v, want one call and its error", calls, err)
+	}
+}
+
+// unfinished has jobs move on while they are listed: the list is of one instant,
+// over more jobs than a store reads at a time.
+func unfinished(x *fixture) {
+	const many = 10_500
+	_, refs := x.running("octocat", resources(many)...)
+	running := x.claim(refs[1].ID)
+	x.succeed(refs[2].ID)
+	var ids, busy []int64
+	x.ok(x.Unfinished(x.Context(), func(ref domain.JobRef, isRunning bool) error {
+		if len(ids) == 0 {
+			// Behind what is listed first: one begins, one ends, one is new.
+			x.claim(refs[many-1].ID)
+			x.succeed(refs[many-2].ID, page("r", "new"))
+		}
+		ids = append(ids, ref.ID)
+		if isRunning {
+			busy = append(busy, ref.ID)
+		}
+		return nil
+	}))
+	want(x, "running", busy, []int64{running.ID})
+	if expected := slices.Delete(refIDs(refs), 2, 3); !slices.Equal(ids, expected) {
+		x.Fatalf("got %d unfinished jobs, want %d in order", len(ids), len(expected))
 	}
 }
 

@@ -41,7 +41,7 @@ func (k *Keyspace) takeOrWait(ctx context.Context, n int) (timer.Batch, error) {
 		select {
 		case <-k.heard.news:
 		case <-end.C:
-			return timer.Batch{Now: k.clock()}, k.checkAgain(ctx)
+			return timer.Batch{Now: k.clock()}, nil
 		case <-ctx.Done():
 			return timer.Batch{}, ctx.Err()
 		}
@@ -54,12 +54,8 @@ func (k *Keyspace) takeOrWait(ctx context.Context, n int) (timer.Batch, error) {
 func (k *Keyspace) act(ctx context.Context, n int) (timer.Batch, error) {
 	patient, cancel := patience(ctx)
 	defer cancel()
-	if k.heard.takeMissed() {
-		k.follow(ctx)
-		if err := k.check(patient, true); err != nil {
-			k.heard.miss()
-			return timer.Batch{}, err
-		}
+	if err := k.makeSure(patient); err != nil {
+		return timer.Batch{}, err
 	}
 	for ctx.Err() == nil {
 		ids := k.heard.next(n)
@@ -80,15 +76,23 @@ func (k *Keyspace) act(ctx context.Context, n int) (timer.Batch, error) {
 	return timer.Batch{}, ctx.Err()
 }
 
-// checkAgain looks whether the keys are still there, once in MaxWait for the
-// whole process.
-func (k *Keyspace) checkAgain(ctx context.Context) error {
-	k.mu.Lock()
-	since := time.Since(k.checked)
-	k.mu.Unlock()
-	if since < k.MaxWait {
+// makeSure looks whether the keys are still there, once in MaxWait for the whole
+// process, and whenever announcements may have been missed.
+func (k *Keyspace) makeSure(ctx context.Context) error {
+	missed := k.heard.takeMissed()
+	if !missed && k.sinceCheck() < k.MaxWait {
 		return nil
 	}
 	k.follow(ctx)
-	return k.check(ctx, false)
+	err := k.check(ctx, missed)
+	if err != nil && missed {
+		k.heard.miss()
+	}
+	return err
+}
+
+func (k *Keyspace) sinceCheck() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return time.Since(k.checked)
 }

@@ -48,12 +48,12 @@ func (m measurement) String() string {
 			over++
 		}
 	}
-	return fmt.Sprintf("p50 %v, p99 %v, most %v; later than 1s %d, lost %d, early %d, twice %d",
+	return fmt.Sprintf("p50 %v, p99 %v, most %v; later than 1s %d, not handed out when patience ended %d, early %d, twice %d",
 		at(0.5), at(0.99), at(1), over, m.lost, m.early, m.twice)
 }
 
 // measure sets the load with one trigger and takes with all of them. What is
-// not handed out within patience is lost; looks for what was missed do nothing.
+// not handed out within patience counts as lost; looks for what was missed do nothing.
 func (l load) measure(t *testing.T, triggers []timer.Trigger, patience time.Duration) measurement {
 	t.Helper()
 	total := int(l.over.Seconds() * float64(l.rate))

@@ -62,7 +62,7 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 		return nil, err
 	}
 	scrape, err := metrics.New(metrics.Sources{
-		Engine: svc.Engine, Runs: svc.State, Dispatch: svc.Dispatch, Quota: svc.Quota, SQL: svc.SQL,
+		Engine: svc.Engine, Runs: svc.State, Dispatch: svc.Dispatch, Quota: svc.Quota, SQL: svc.SQL, Timers: svc.Timers,
 	}, o.Log)
 	if err != nil {
 		return nil, errors.Join(err, svc.Close(ctx))

@@ -69,6 +69,7 @@ type ServiceOptions struct {
 	DiscoverOnly bool
 	Collect      Selection
 	Timers       Timers
+	MapleStory   MapleStory
 	// Harvest says when accounts are collected again by themselves; nil is
 	// never.
 	Harvest *schedule.Policy
@@ -188,6 +189,7 @@ type options struct {
 	servers      Servers
 	timers       Timers
 	timerTrigger string
+	mapleStory   MapleStory
 }
 
 func (a *App) root() *cobra.Command {
@@ -224,9 +226,10 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&o.timerTrigger, "timer-trigger", triggerDueSet, "what fires timers where there is Redis: due-set, or keyspace for key expiry")
 	f.StringVar(&o.timers.WebhookSecret, "webhook-secret", "", "secret that signs the webhooks of timers, as @FILE; or set SLUICE_WEBHOOK_SECRET")
 	f.BoolVar(&o.timers.AllowPrivate, "webhook-allow-private", false, "let webhooks go to private and loopback addresses")
+	o.mapleStory.register(f)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.demo(o), a.up(o), a.collect(o), a.sim(o), a.accounts(o), a.runs(o), a.jobs(o), a.timers(o), a.stats(o), a.export(o), a.doctor(o), a.health(o))
+	root.AddCommand(a.demo(o), a.up(o), a.collect(o), a.sim(o), a.accounts(o), a.runs(o), a.jobs(o), a.timers(o), a.refresh(o), a.snapshots(o), a.deadLetters(o), a.stats(o), a.export(o), a.doctor(o), a.health(o))
 	known := flagNames(root)
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return a.settle(c, o, known) }
 	return root
@@ -271,8 +274,13 @@ func (a *App) settle(c *cobra.Command, o *options, known []string) error {
 	if o.timers.Keyspace && !o.servers.Shared() {
 		return usage("--timer-trigger %s needs --redis: it is Redis whose keys expire", triggerKeyspace)
 	}
-	if err := a.readSecret(c, "webhook-secret", &o.timers.WebhookSecret); err != nil {
+	if err := o.mapleStory.check(); err != nil {
 		return err
+	}
+	for flag, value := range map[string]*string{"webhook-secret": &o.timers.WebhookSecret, "maplestory-key": &o.mapleStory.Key} {
+		if err := a.readSecret(c, flag, value); err != nil {
+			return err
+		}
 	}
 	return a.readSecret(c, "api-token", &o.apiToken)
 }
@@ -311,7 +319,7 @@ func (a *App) service(o *options, holder string) (ServiceOptions, error) {
 	return ServiceOptions{
 		DataDir: o.dataDir, Holder: holder, Servers: o.servers, Roles: everything, GitHubURL: o.githubURL, APIToken: o.apiToken,
 		Workers: o.workers, Floor: o.floor, Limit: o.limit, Window: o.window, Points: o.points, PoolTokens: o.poolTokens, Lease: o.lease,
-		DiscoverOnly: o.discoverOnly, Collect: o.selection, Timers: o.timers, Log: log,
+		DiscoverOnly: o.discoverOnly, Collect: o.selection, Timers: o.timers, MapleStory: o.mapleStory, Log: log,
 	}, err
 }
 

@@ -53,7 +53,10 @@ func (s *server) githubHook(ctx context.Context, in *hookInput) (*body[wire.Hook
 		if err != nil && domain.CodeOf(err) != domain.CodeConflict {
 			return nil, err
 		}
-		answer.Runs = append(answer.Runs, run)
+		// It may have been paused in this moment: then there is none.
+		if run.ID != 0 {
+			answer.Runs = append(answer.Runs, run)
+		}
 	}
 	return &body[wire.HookAnswer]{answer}, nil
 }

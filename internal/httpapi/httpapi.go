@@ -72,6 +72,8 @@ type Deps struct {
 	Statistics   StatisticsReader
 	Documents    document.Reader
 	Timers       Timers
+	// Refreshes may be nil: then there are no snapshots.
+	Refreshes Refreshes
 	// Redis tells about the Redis in use; nil if there is none.
 	Redis func(ctx context.Context) (any, error)
 	// Metrics serves /metrics; nil leaves the path out.
@@ -132,6 +134,9 @@ func New(d Deps, o Options) http.Handler {
 		s.registerDebug(api)
 		s.registerSchedules(api)
 		s.registerHooks(api)
+		if d.Refreshes != nil {
+			s.registerSnapshots(api)
+		}
 	}
 	s.registerProbes(api)
 	describeProblems(api.OpenAPI())

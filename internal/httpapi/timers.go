@@ -168,14 +168,16 @@ type period struct {
 
 func (p period) from() time.Time { return time.Now().Add(-time.Duration(p.Hours) * time.Hour) }
 
+// listCompletionsInput has the period's field once more: parameters of embedded
+// types that are not exported are not seen.
 type listCompletionsInput struct {
-	period
+	Hours int    `query:"hours" minimum:"1" maximum:"720" default:"24" doc:"How far to look back"`
 	After string `query:"after" maxLength:"300" doc:"Where the page before ended"`
 	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
 func (s *server) listCompletions(ctx context.Context, in *listCompletionsInput) (*body[wire.CompletionList], error) {
-	from, after := in.from(), ""
+	from, after := period{in.Hours}.from(), ""
 	if in.After != "" {
 		var err error
 		if from, after, err = parseCursor(in.After); err != nil {

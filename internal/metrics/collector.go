@@ -39,6 +39,12 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	if c.Quota != nil {
 		e.attempt("quota", func() error { return c.collectQuota(e) })
 	}
+	if c.Timers != nil {
+		c.collectTimers(e)
+	}
+	if c.Refreshes != nil {
+		c.collectRefreshes(e)
+	}
 	if c.SQL != nil {
 		e.counter("sluice_sql_transactions_total", "Write transactions of the embedded database.", c.SQL.Transactions())
 		e.counter("sluice_sql_reads_total", "Read transactions of the embedded database.", c.SQL.Reads())

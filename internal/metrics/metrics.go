@@ -56,6 +56,9 @@ type Sources struct {
 	Dispatch Dispatch
 	Quota    Quota
 	SQL      SQL
+	Timers   Timers
+	// Refreshes may be nil.
+	Refreshes Refreshes
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }

@@ -148,6 +148,7 @@ func (l *lane) setStatus(ctx context.Context, t *task, code StatusCode, why stri
 // ends by itself.
 func (l *lane) finish(ctx context.Context, t *task) {
 	defer l.freePlaces(1)
+	l.dealt.Add(1)
 	if err := l.consumer.Done(ctx, t.record); err != nil && ctx.Err() == nil {
 		l.Slog.Warn("done", "entity", t.event.Entity.String(), "error", err)
 	}

@@ -31,6 +31,21 @@ const (
 	FetchDead
 )
 
+// String returns the name that people see.
+func (v Verdict) String() string {
+	switch v {
+	case FetchDone:
+		return "done"
+	case FetchRetry:
+		return "retry"
+	case FetchWait:
+		return "wait"
+	case FetchDead:
+		return "dead"
+	}
+	return "unknown"
+}
+
 // Fetched is the meaning of one answer.
 type Fetched struct {
 	Verdict Verdict
@@ -39,8 +54,12 @@ type Fetched struct {
 	Hash Hash
 	// Received is how many bytes the answer had before it was trimmed.
 	Received int
-	// Wait is how long to stay away, for FetchWait.
-	Wait time.Duration
+	// Wait is how long to stay away, for FetchWait. Everywhere tells that every
+	// other call would end the same way now.
+	Wait       time.Duration
+	Everywhere bool
+	// Free tells that the upstream cannot have seen the call.
+	Free bool
 	// Code names the failure for counting, Error describes it for people.
 	Code, Error string
 	HTTPStatus  int
@@ -63,6 +82,9 @@ type WorkerOptions struct {
 	Store, Upstream *breaker.Breaker
 	// Stored, if set, is told what was saved, so that caches forget it.
 	Stored func(ctx context.Context, entities []Entity)
+	// Lags, if set, is told how fast the worker is, and keeps LOW back while
+	// HIGH lags.
+	Lags *Lags
 	// HighInFlight and LowInFlight bound the events under way; default 256
 	// each.
 	HighInFlight, LowInFlight int
@@ -163,6 +185,8 @@ type lane struct {
 	// places bounds the events under way.
 	places chan struct{}
 	work   sync.WaitGroup
+	// dealt counts what the lane is done with.
+	dealt atomic.Int64
 }
 
 // closeTime is how long leaving the group may take.
@@ -195,8 +219,31 @@ func (l *lane) run(ctx context.Context) error {
 		}
 		l.counters.Taken.Add(int64(len(records)))
 		l.deal(ctx, records)
+		l.letHighPass(ctx)
 	}
 	return nil
+}
+
+const (
+	// highLags is how many HIGH events may wait before LOW stands back.
+	highLags  = 500
+	standBack = 500 * time.Millisecond
+)
+
+// letHighPass keeps LOW back while HIGH lags. It stays a member of its group.
+func (l *lane) letHighPass(ctx context.Context) {
+	if l.Lags == nil {
+		return
+	}
+	l.Lags.Dealt(l.priority, l.dealt.Load())
+	if l.priority != domain.PriorityLow || l.Lags.Lag(domain.PriorityHigh).Records <= highLags {
+		return
+	}
+	l.consumer.Pause()
+	defer l.consumer.Resume()
+	for ctx.Err() == nil && l.Lags.Lag(domain.PriorityHigh).Records > highLags {
+		pause(ctx, standBack)
+	}
 }
 
 // reservePlaces waits for a place and takes as many as a batch needs.
@@ -339,8 +386,28 @@ func (l *lane) attempt(ctx context.Context, t *task) {
 		// The breaker is open: the call was not made.
 		l.giveBack(ctx, t)
 		f = Fetched{Verdict: FetchWait, Wait: max(l.Upstream.Until(), time.Second), Error: err.Error()}
+	} else if f.Free {
+		l.giveBack(ctx, t)
+	}
+	if f.Everywhere {
+		if f.Verdict == FetchDead {
+			// It is not about this entity: a person must look at the credential.
+			f.Verdict, f.Wait = FetchWait, refusedPause
+		}
+		l.stayAway(ctx, t, f)
 	}
 	l.judge(ctx, t, f)
+}
+
+// refusedPause is how long an upstream is left alone that refuses everything.
+const refusedPause = time.Minute
+
+// stayAway lets nobody call the upstream for a while.
+func (l *lane) stayAway(ctx context.Context, t *task, f Fetched) {
+	l.Slog.Warn("the upstream wants to be left alone", "source", t.event.Source, "for", f.Wait, "error", f.Error)
+	if err := l.Rate.Pause(ctx, t.event.Source, l.Now().Add(f.Wait)); err != nil && ctx.Err() == nil {
+		l.Slog.Warn("pause", "source", t.event.Source, "error", err)
+	}
 }
 
 func (l *lane) giveBack(ctx context.Context, t *task) {

@@ -10,8 +10,8 @@ type Audit struct {
 	Calls int64 `json:"calls"`
 	// ByKey counts by API key, "unknown" for those that are not accepted.
 	ByKey map[string]int64 `json:"by_key"`
-	// ByCode counts by the API's error, "OK" for none and "FAULT" for answers
-	// that were scripted.
+	// ByCode counts by the API's error, "OK" for none, "FAULT" for answers
+	// that were scripted and "GONE" for callers that did not wait for theirs.
 	ByCode map[string]int64 `json:"by_code"`
 	ByPart map[string]int64 `json:"by_part"`
 
@@ -102,8 +102,9 @@ func (a *auditor) answered(c *call) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.inFlight--
-	a.seen.Bytes += int64(len(c.out))
 	switch {
+	case c.gone:
+		a.seen.ByCode["GONE"]++
 	case c.faulty:
 		a.seen.ByCode["FAULT"]++
 	case c.code == OK:
@@ -118,13 +119,20 @@ func (a *auditor) answered(c *call) {
 		a.seen.BeyondDay++
 	case admitted:
 	}
-	if !c.tells {
+	if c.tells {
+		a.seen.ByPart[partNames[c.part]]++
+	}
+	if c.gone {
 		return
 	}
-	a.seen.ByPart[partNames[c.part]]++
-	if c.faulty || c.code != OK {
-		return
+	a.seen.Bytes += int64(len(c.out))
+	if c.tells && !c.faulty {
+		a.tell(c)
 	}
+}
+
+// tell notes that a caller was told a value.
+func (a *auditor) tell(c *call) {
 	id := entity(c.part, c.character)
 	v := a.values[id]
 	if v.change != c.change {

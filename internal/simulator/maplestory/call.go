@@ -21,6 +21,7 @@ type call struct {
 	limited verdict
 	counted bool
 	faulty  bool
+	gone    bool // the caller hung up before it had its answer
 
 	code   Code
 	status int
@@ -190,6 +191,7 @@ func (c *call) pause(fault *Fault) bool {
 	case <-timer.C:
 		return true
 	case <-c.req.Context().Done():
+		c.gone = true
 		return false
 	}
 }

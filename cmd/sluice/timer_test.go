@@ -1,0 +1,403 @@
+package main_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/internal/client"
+	"sluice/internal/httpapi/wire"
+	"sluice/internal/redisdb"
+	sim "sluice/internal/simulator/github"
+	"sluice/internal/testkit"
+	"sluice/internal/timer"
+	"sluice/internal/webhook"
+)
+
+const webhookSecret = "a plain secret of enough bytes"
+
+// upIn runs a service on a data folder that outlives it.
+func upIn(t *testing.T, u *upstream, dir string, env []string, more ...string) *service {
+	t.Helper()
+	s := &service{dir: dir}
+	s.program = start(t, env, append([]string{"up", "--addr", "127.0.0.1:0", "--data-dir", dir, "--github-url", u.url}, more...)...)
+	s.url = addressIn(t, s.says("sluice serves http://"))
+	return s
+}
+
+// hookReceiver verifies what it gets, and answers what a test wants.
+type hookReceiver struct {
+	*httptest.Server
+	status atomic.Int64
+	mu     sync.Mutex
+	got    map[string]int
+}
+
+func newHookReceiver(t *testing.T) *hookReceiver {
+	t.Helper()
+	r := &hookReceiver{got: map[string]int{}}
+	r.status.Store(http.StatusOK)
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, err := io.ReadAll(q.Body)
+		if err == nil {
+			err = webhook.Verify(webhookSecret, q.Header, body, time.Now(), time.Minute)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		r.mu.Lock()
+		r.got[q.Header.Get(webhook.HeaderID)]++
+		r.mu.Unlock()
+		w.WriteHeader(int(r.status.Load()))
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func TestTimerCommands(t *testing.T) {
+	u := newUpstream(t, sim.Options{Seed: 3, Accounts: 1})
+	receiver := newHookReceiver(t)
+	s := up(t, u, []string{"SLUICE_WEBHOOK_SECRET=" + webhookSecret}, "--webhook-allow-private")
+	run := func(code int, args ...string) answer {
+		t.Helper()
+		return sluice(t, nil, append([]string{"timer"}, append(args, "--data-dir", s.dir)...)...).expect(t, code)
+	}
+	shows := func(want string, args ...string) {
+		t.Helper()
+		if a := run(0, args...); !strings.Contains(a.out, want) {
+			t.Errorf("%v does not show %q: %s", args, want, a.out)
+		}
+	}
+	one := func(args ...string) timer.Timer {
+		t.Helper()
+		return decode[timer.Timer](t, run(0, append(args, "--output", "json")...).out)
+	}
+	watch := watchTimers(t, s.dir)
+
+	if list := decode[wire.TimerList](t, run(0, "list", "--output", "json").out); list.Timers == nil || len(list.Timers) != 0 {
+		t.Errorf("at first: %+v", list)
+	}
+	at := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	shows("timer order:7: fires at", "set", "order:7", "--at", at, "--payload", `{"n":1}`)
+	shows("timer order:7: fires at", "set", "order:7", "--at", at, "--payload", ` {"n": 1}`)
+	if a := run(1, "set", "order:7", "--in", "5m"); !strings.Contains(a.errOut, "other content") || a.out != "" {
+		t.Errorf("another of its id: %+v", a)
+	}
+	shows(`payload {"n":1}`, "show", "order:7")
+	shows("WAITING", "list", "--status", "waiting", "--prefix", "order")
+	shows("canceled; it was set for", "cancel", "order:7")
+	if got := one("show", "order:7"); got.Status != timer.Canceled {
+		t.Errorf("canceled: %+v", got)
+	}
+	shows("fires at", "reschedule", "order:7", "--in", "2h")
+	if got := one("reschedule", "order:7", "--in", "0s"); got.ID != "order:7" {
+		t.Errorf("rescheduled: %+v", got)
+	}
+	watch.await("order:7")
+	shows("fired at", "show", "order:7")
+	for _, args := range [][]string{{"cancel", "order:7"}, {"reschedule", "order:7", "--in", "5m"}, {"redeliver", "order:7"}} {
+		if a := run(1, args...); !strings.Contains(a.errOut, "COMPLETED") {
+			t.Errorf("%v: %+v", args, a)
+		}
+	}
+	for _, verb := range []string{"show", "cancel", "redeliver"} {
+		if a := run(1, verb, "nobody"); !strings.Contains(a.errOut, "there is no timer nobody") {
+			t.Errorf("%s: %+v", verb, a)
+		}
+	}
+
+	receiver.status.Store(http.StatusGone)
+	one("set", "hooked", "--in", "0s", "--webhook", receiver.URL)
+	settled := func(status timer.Status) timer.Timer {
+		t.Helper()
+		changed := s.events(t)
+		defer changed.Close()
+		for lines := bufio.NewScanner(changed); ; lines.Scan() {
+			if got := one("show", "hooked"); got.Status == status {
+				return got
+			}
+		}
+	}
+	if got := settled(timer.Dead); got.Tries != 1 || got.Error == "" {
+		t.Errorf("given up: %+v", got)
+	}
+	shows("sluice timer redeliver hooked", "show", "hooked")
+	receiver.status.Store(http.StatusNoContent)
+	one("redeliver", "hooked")
+	settled(timer.Completed)
+	if receiver.got["hooked"] != 2 {
+		t.Errorf("received %v", receiver.got)
+	}
+
+	shows("2 timers fired in the last 24 hours: 2 delivered, 0 under way, 0 given up", "stats")
+	sum := decode[wire.CompletionStats](t, run(0, "stats", "--hours", "1", "--output", "json").out)
+	if sum.Completed != 2 || sum.Succeeded != 2 || len(sum.Servers) != 1 {
+		t.Errorf("stats: %+v", sum)
+	}
+	shows("0 timers overdue; 0 fired now", "missed")
+	if missed := decode[timer.Missed](t, run(0, "missed", "--output", "json").out); missed.Found != 0 || missed.Timers == nil {
+		t.Errorf("missed: %+v", missed)
+	}
+	watch.ends()
+	s.signal(syscall.SIGTERM)
+	s.ends().expect(t, 0)
+
+	// Without a service timers can be set and shown, and wait.
+	shows("nobody fires it now", "set", "later", "--in", "1s")
+	shows("COMPLETED", "list")
+}
+
+// events opens the stream of completions, whose lines show that time goes by.
+func (s *service) events(t *testing.T) io.ReadCloser {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/v1/completions/events?after=0:", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.Body
+}
+
+// watching is `sluice timer watch` in both of its forms.
+type watching struct {
+	t    *testing.T
+	text *exec.Cmd
+	json *exec.Cmd
+	out  [2]*bufio.Scanner
+}
+
+func watchTimers(t *testing.T, dir string) *watching {
+	t.Helper()
+	w := &watching{t: t}
+	begin := func(i int, args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), binary, append([]string{"timer", "watch", "--data-dir", dir}, args...)...)
+		cmd.Env = cleanEnv()
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.out[i] = bufio.NewScanner(out)
+		return cmd
+	}
+	w.text, w.json = begin(0), begin(1, "--output", "json")
+	return w
+}
+
+// await blocks until both have told of a timer.
+func (w *watching) await(id string) {
+	w.t.Helper()
+	for w.out[0].Scan() && !strings.Contains(w.out[0].Text(), id) {
+	}
+	if !strings.Contains(w.out[0].Text(), " late, by ") {
+		w.t.Errorf("the line is %q", w.out[0].Text())
+	}
+	var c timer.Completion
+	for c.Timer != id && w.out[1].Scan() {
+		if err := json.Unmarshal(w.out[1].Bytes(), &c); err != nil {
+			w.t.Fatalf("%v in %q", err, w.out[1].Text())
+		}
+	}
+	if c.Timer != id || c.Fired.IsZero() || c.Server == "" {
+		w.t.Errorf("told of %+v", c)
+	}
+}
+
+// ends breaks both off, as a person would.
+func (w *watching) ends() {
+	w.t.Helper()
+	for i, cmd := range []*exec.Cmd{w.text, w.json} {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			w.t.Fatal(err)
+		}
+		for w.out[i].Scan() {
+		}
+		if err := cmd.Wait(); err != nil && cmd.ProcessState.ExitCode() != 130 {
+			w.t.Errorf("it ended with %v", err)
+		}
+	}
+}
+
+func TestBadTimerCommands(t *testing.T) {
+	u := newUpstream(t, sim.Options{Seed: 3, Accounts: 1})
+	s := up(t, u, nil)
+	signed := up(t, u, []string{"SLUICE_WEBHOOK_SECRET=" + webhookSecret})
+	large := filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(large, []byte(`"`+strings.Repeat("x", timer.MaxPayload)+`"`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		code int
+		says string
+		args []string
+	}{
+		{2, "--in", []string{"set", "a"}},
+		{2, "either --in", []string{"set", "a", "--in", "5m", "--at", "2030-01-01T00:00:00Z"}},
+		{2, "one timer's id", []string{"set", "--in", "5m"}},
+		{2, "cannot be a timer's id", []string{"set", "a b", "--in", "5m"}},
+		{2, "cannot be a timer's id", []string{"show", "~rebuild"}},
+		{2, "no JSON", []string{"set", "a", "--in", "5m", "--payload", "hello"}},
+		{2, "at most 65536", []string{"set", "a", "--in", "5m", "--payload", "@" + large}},
+		{2, "--payload", []string{"set", "a", "--in", "5m", "--payload", "@/nowhere"}},
+		{2, "not a timer's status", []string{"list", "--status", "SLEEPING"}},
+		{1, "no instant", []string{"set", "a", "--at", "tomorrow"}},
+		{1, "no instant", []string{"set", "a", "--at", "2030-01-01 09:00"}},
+		{1, "no while", []string{"set", "a", "--in", "soon"}},
+		{1, "cannot be negative", []string{"set", "a", "--in", "-5m"}},
+		{1, "between 1970 and 2200", []string{"set", "a", "--at", "2300-01-01T00:00:00Z"}},
+		{1, "open internet", []string{"set", "a", "--in", "5m", "--webhook", "http://169.254.169.254/"}},
+		{1, "open internet", []string{"set", "a", "--in", "5m", "--webhook", "http://127.0.0.1:1/"}},
+		{1, "this machine", []string{"set", "a", "--in", "5m", "--webhook", "http://localhost/"}},
+	} {
+		a := sluice(t, nil, append([]string{"timer"}, append(c.args, "--server", signed.url)...)...).expect(t, c.code, c.says)
+		if a.out != "" {
+			t.Errorf("%v: on stdout %s", c.args, a.out)
+		}
+	}
+	sluice(t, nil, "timer", "set", "a", "--in", "5m", "--webhook", "https://example.com/", "--server", s.url).expect(t, 1, "SLUICE_WEBHOOK_SECRET")
+	for _, one := range []*service{s, signed} {
+		if text := one.get("/api/v1/timers"); !strings.Contains(text, `"timers":[]`) {
+			t.Errorf("stored: %s", text)
+		}
+	}
+	if status, text := s.call(http.MethodGet, "/debug/redis/stats", ""); status != http.StatusNotFound {
+		t.Errorf("got %d %s", status, text)
+	}
+}
+
+// TestTimersSurviveAKill kills a service among its timers: when it is there
+// again each has one completion.
+func TestTimersSurviveAKill(t *testing.T) {
+	const n = 2000
+	u := newUpstream(t, sim.Options{Seed: 3, Accounts: 1})
+	dir := t.TempDir()
+	s := upIn(t, u, dir, nil)
+	begin := time.Now().Add(2 * time.Second)
+	var everybody sync.WaitGroup
+	for part := range 8 {
+		everybody.Go(func() {
+			for i := part; i < n; i += 8 {
+				body := fmt.Sprintf(`{"id":"t%04d","at":%q}`, i, begin.Add(time.Duration(i)*time.Millisecond).Format(time.RFC3339Nano))
+				if status, text := s.call(http.MethodPost, "/api/v1/timers", body); status != http.StatusCreated {
+					t.Errorf("got %d %s", status, text)
+				}
+			}
+		})
+	}
+	everybody.Wait()
+	until := func(s *service, enough int) {
+		t.Helper()
+		api, err := client.New(s.url, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := map[string]bool{}
+		stream := s.events(t)
+		defer stream.Close()
+		for lines := bufio.NewScanner(stream); len(told) < enough && lines.Scan(); {
+			var c timer.Completion
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && json.Unmarshal([]byte(data), &c) == nil {
+				told[c.Timer] = true
+			}
+		}
+		if sum, err := api.CompletionStats(t.Context(), 1); err != nil || sum.Completed < int64(enough) {
+			t.Errorf("%+v, %v", sum, err)
+		}
+	}
+	until(s, n/4)
+	s.signal(syscall.SIGKILL)
+	s.ends()
+	s = upIn(t, u, dir, nil)
+	until(s, n)
+	seen, servers := map[string]int{}, map[string]int{}
+	for after := ""; ; {
+		page := decode[wire.CompletionList](t, s.get("/api/v1/completions?limit=1000&after="+after))
+		for _, c := range page.Completions {
+			seen[c.Timer]++
+			servers[c.Server]++
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	if len(seen) != n || len(servers) != 2 {
+		t.Errorf("%d have fired, by %v", len(seen), servers)
+	}
+	for id, times := range seen {
+		if times != 1 {
+			t.Errorf("%s has %d completions", id, times)
+		}
+	}
+	t.Logf("fired by %v", servers)
+}
+
+// TestRedisStatsOfAService asks a service that uses Redis how that fares.
+func TestRedisStatsOfAService(t *testing.T) {
+	u := newUpstream(t, sim.Options{Seed: 3, Accounts: 1})
+	redis := testkit.StartRedis(t)
+	s := up(t, u, []string{"SLUICE_API_TOKEN=" + apiSecret},
+		"--state", testkit.MariaDB(t), "--redis", redis.URL(), "--key-file", keyFile(t))
+	if status, text := s.call(http.MethodGet, "/debug/redis/stats", ""); status != http.StatusUnauthorized {
+		t.Errorf("without the token: %d %s", status, text)
+	}
+	s.token = apiSecret
+	if status, text := s.call(http.MethodPost, "/api/v1/timers", `{"id":"a","in":"1h"}`); status != http.StatusCreated {
+		t.Fatalf("got %d %s", status, text)
+	}
+	type stats struct {
+		Nodes []struct {
+			Address  string
+			Keys     int
+			Commands int
+		}
+		Lengths map[string]int
+	}
+	got := decode[stats](t, s.get("/debug/redis/stats"))
+	if len(got.Nodes) != 1 || got.Nodes[0].Keys == 0 || got.Nodes[0].Commands == 0 || got.Lengths["{sluice}:timers:due"] < 1 {
+		t.Errorf("got %+v", got)
+	}
+	for range 20 {
+		s.get("/debug/redis/stats")
+	}
+	used := redisCommands(t, redis.URL())
+	for _, name := range []string{"keys", "scan", "hscan", "zscan", "sscan", "zrange", "smembers", "hgetall", "monitor", "debug", "client|pause"} {
+		if strings.Contains(used, "cmdstat_"+name+":") {
+			t.Errorf("it used %s", name)
+		}
+	}
+	if !strings.Contains(used, "cmdstat_dbsize:calls=21,") {
+		t.Errorf("it used %s", used)
+	}
+}
+
+// redisCommands is what a Redis tells about the commands it has seen.
+func redisCommands(t *testing.T, url string) string {
+	t.Helper()
+	db, err := redisdb.Open(t.Context(), redisdb.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	info, err := db.Client.Do(t.Context(), db.Client.B().Info().Section("commandstats").Build()).ToString()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}

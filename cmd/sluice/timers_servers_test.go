@@ -1,0 +1,284 @@
+package main_test
+
+import (
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/internal/client"
+	"sluice/internal/testkit"
+	"sluice/internal/timer"
+)
+
+const (
+	timerServerCount = 5
+	// timerPace is how often something goes wrong.
+	timerPace = 2 * time.Second
+	// timerSleep is longer than others wait for a silent server.
+	timerSleep = timer.DefaultGrace + time.Second
+	// mostAway is how many servers may be down or asleep at once.
+	mostAway = 3
+)
+
+// timerServers are processes with every role, and who gets their webhooks.
+type timerServers struct {
+	*machines
+	random   *rand.Rand
+	receiver *receiver
+	places   []*place
+}
+
+// place is where one server runs, life after life. What is not guarded belongs
+// to the test's goroutine.
+type place struct {
+	*member
+	killed bool
+	// awake tells when the server is to be woken; nil if it does not sleep.
+	awake <-chan time.Time
+	// begun is closed when the present life serves, or will not.
+	begun chan struct{}
+
+	mu  sync.Mutex
+	api *client.Client // nil while it does not serve
+}
+
+func (p *place) client() *client.Client {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.api
+}
+
+func (p *place) serves(api *client.Client) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.api = api
+}
+
+// awaitService blocks until the server serves.
+func (p *place) awaitService(t *testing.T) *client.Client {
+	t.Helper()
+	<-p.begun
+	api := p.client()
+	if api == nil {
+		t.Fatalf("a server does not serve: %s", p.now().err.text())
+	}
+	return api
+}
+
+func (p *place) away() bool { return p.killed || p.awake != nil }
+
+// newTimerServers starts the servers and what they share.
+func newTimerServers(t *testing.T, random *rand.Rand, trigger string, redis ...string) *timerServers {
+	t.Helper()
+	m := &machines{
+		t: t, redis: testkit.StartRedis(t, redis...), sql: testkit.StartMariaDB(t), mongodb: testkit.StartMongo(t), key: keyFile(t),
+	}
+	m.env = []string{
+		"SLUICE_STATE=" + m.sql.URL(), "SLUICE_REDIS=" + m.redis.URL(), "SLUICE_MONGO=" + m.mongodb.URL(),
+		"SLUICE_KEY_FILE=" + m.key, "SLUICE_ADDR=127.0.0.1:0", "SLUICE_LOG_LEVEL=info", "SLUICE_TIMER_TRIGGER=" + trigger,
+		"SLUICE_WEBHOOK_SECRET=" + "a secret of the tests", "SLUICE_WEBHOOK_ALLOW_PRIVATE=true",
+	}
+	s := &timerServers{machines: m, random: random, receiver: newReceiver(t)}
+	for range timerServerCount {
+		p := &place{member: &member{role: "api,worker,scheduler"}}
+		s.places, m.members = append(s.places, p), append(m.members, p.member)
+		s.begin(p)
+	}
+	for _, p := range s.places {
+		p.awaitService(t)
+	}
+	return s
+}
+
+// begin begins a life of a server, and tells the callers where it serves once
+// it does.
+func (s *timerServers) begin(p *place) {
+	s.revive(p.member)
+	p.killed = false
+	life, begun := p.now(), make(chan struct{})
+	p.begun = begun
+	go func() {
+		defer close(begun)
+		said, ok := life.err.await("sluice serves ")
+		if !ok {
+			return
+		}
+		all := address.FindAllString(said, -1)
+		// A client of its own, so that connections to those who have died are
+		// not kept.
+		api, err := client.New(all[len(all)-1], "", &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: timerCallers}})
+		if err != nil || life.ended() {
+			return
+		}
+		p.serves(api)
+	}()
+}
+
+// ended tells whether a program has ended.
+func (p *program) ended() bool {
+	p.err.mu.Lock()
+	defer p.err.mu.Unlock()
+	return p.err.ended
+}
+
+// disturb lets something go wrong every now and then, until the span is over
+// and all servers run again.
+func (s *timerServers) disturb(span time.Duration) {
+	until := time.Now().Add(time.Second + span)
+	pace := time.NewTicker(timerPace)
+	defer pace.Stop()
+	// What takes longest comes first; the others in any order, each as often.
+	s.fault(timerFaults[0])
+	deck := s.random.Perm(len(timerFaults))
+	deck = slices.DeleteFunc(deck, func(i int) bool { return i == 0 })
+	for time.Now().Before(until) {
+		<-pace.C
+		s.tend(false)
+		if len(deck) == 0 {
+			deck = s.random.Perm(len(timerFaults))
+		}
+		s.fault(timerFaults[deck[0]])
+		deck = deck[1:]
+	}
+	s.tend(true)
+}
+
+func (s *timerServers) fault(f timerFault) {
+	s.t.Log(f.name)
+	f.do(s)
+}
+
+// tend starts those again that were killed, and wakes those that have slept
+// long enough; all of them if everything is to run again.
+func (s *timerServers) tend(all bool) {
+	s.t.Helper()
+	for _, p := range s.places {
+		if p.awake != nil {
+			if !all && len(p.awake) == 0 {
+				continue
+			}
+			<-p.awake
+			p.awake = nil
+			p.now().signal(syscall.SIGCONT)
+		}
+		if !p.killed && p.now().ended() {
+			text := p.now().err.text()
+			s.t.Errorf("a server ended by itself: …%s", text[max(0, len(text)-1000):])
+			p.killed = true
+		}
+		if p.killed {
+			s.begin(p)
+		}
+	}
+}
+
+// one picks a server that runs; nil if too few do.
+func (s *timerServers) one() *place {
+	var there []*place
+	for _, p := range s.places {
+		if !p.away() {
+			there = append(there, p)
+		}
+	}
+	if len(s.places)-len(there) >= mostAway {
+		return nil
+	}
+	return there[s.random.IntN(len(there))]
+}
+
+// timerFault is something that goes wrong.
+type timerFault struct {
+	name string
+	do   func(*timerServers)
+}
+
+var timerFaults = []timerFault{
+	{"a server sleeps past the grace", func(s *timerServers) {
+		if p := s.one(); p != nil {
+			p.now().signal(syscall.SIGSTOP)
+			p.awake = time.After(timerSleep)
+		}
+	}},
+	{"a server is killed", func(s *timerServers) {
+		if p := s.one(); p != nil {
+			p.serves(nil)
+			p.now().signal(syscall.SIGKILL)
+			_ = p.now().wait()
+			p.killed = true
+		}
+	}},
+	{"Redis restarts with its data", func(s *timerServers) {
+		redisDo(s.t, s.redis.URL(), "SAVE")
+		s.redis.Restart()
+	}},
+	{"Redis restarts with old data or none", func(s *timerServers) { s.redis.Kill(); s.redis.Start() }},
+	{"Redis restarts empty", func(s *timerServers) {
+		redisDo(s.t, s.redis.URL(), "FLUSHALL")
+		redisDo(s.t, s.redis.URL(), "SAVE")
+		s.redis.Restart()
+	}},
+	{"Redis is emptied", func(s *timerServers) { redisDo(s.t, s.redis.URL(), "FLUSHALL") }},
+	{"subscribers are cut off", func(s *timerServers) {
+		redisDo(s.t, s.redis.URL(), "CLIENT", "KILL", "TYPE", "pubsub", "SKIPME", "yes")
+	}},
+	{"connections to Redis are cut", func(s *timerServers) {
+		redisDo(s.t, s.redis.URL(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+	}},
+	{"MariaDB restarts", func(s *timerServers) { s.sql.Restart() }},
+	{"MariaDB is killed", func(s *timerServers) { s.sql.Kill(); s.sql.Start() }},
+	{"MongoDB restarts", func(s *timerServers) { s.mongodb.Restart() }},
+}
+
+// receiver gets the webhooks. It fails at one first call in ten.
+type receiver struct {
+	url string
+
+	mu sync.Mutex
+	// calls are those that it took, by the timer.
+	calls   map[string][]notice
+	refused map[string]bool
+}
+
+// notice is what a webhook says.
+type notice struct {
+	ID     string    `json:"id"`
+	Fired  time.Time `json:"fired"`
+	Server string    `json:"server"`
+}
+
+func newReceiver(t *testing.T) *receiver {
+	t.Helper()
+	r := &receiver{calls: map[string][]notice{}, refused: map[string]bool{}}
+	server := httptest.NewServer(r)
+	t.Cleanup(server.Close)
+	r.url = server.URL + "/hook"
+	return r
+}
+
+// ServeHTTP implements http.Handler.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	body, err := io.ReadAll(request.Body)
+	var n notice
+	if err == nil {
+		err = json.Unmarshal(body, &n)
+	}
+	if err != nil || n.ID == "" || n.ID != request.Header.Get("webhook-id") {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.refused[n.ID] && n.ID[len(n.ID)-1] == '2' {
+		r.refused[n.ID] = true
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	r.calls[n.ID] = append(r.calls[n.ID], n)
+}

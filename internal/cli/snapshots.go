@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/internal/domain"
+	"sluice/internal/httpapi/wire"
+	"sluice/internal/refresh"
+)
+
+// snapshotSource is whose snapshots are meant where none is named.
+const snapshotSource = "maplestory"
+
+// keys demands at least one key.
+func keys(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usage("`%s` takes keys, such as item-equipment:OCID", c.CommandPath())
+	}
+	return nil
+}
+
+func (a *App) refresh(o *options) *cobra.Command {
+	var source, priority string
+	c := &cobra.Command{Use: "refresh KEY…", Short: "Have snapshots refreshed; without keys, show how the pipeline stands",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.with(c.Context(), o, func(s *session) error {
+				if len(args) == 0 {
+					return a.showPipeline(c, o, s)
+				}
+				var p domain.Priority
+				if err := p.UnmarshalText([]byte(strings.ToUpper(priority))); err != nil {
+					return usage("--priority is high or low, not %q", priority)
+				}
+				answer, err := s.Refresh(c.Context(), wire.RefreshRequest{Source: source, Keys: args, Priority: p.String()})
+				if err != nil {
+					return err
+				}
+				if o.json() {
+					return printJSON(a.Out, answer)
+				}
+				return table(a.Out, "KEY\tRESULT\tVERSION", func(line func(string, ...any)) {
+					for _, r := range answer.Results {
+						line("%s\t%s\t%d", r.Key, r.Result, r.Version)
+					}
+				})
+			})
+		}}
+	c.Flags().StringVar(&source, "source", snapshotSource, "whose snapshots")
+	c.Flags().StringVar(&priority, "priority", "high", "high or low")
+	return c
+}
+
+func (a *App) showPipeline(c *cobra.Command, o *options, s *session) error {
+	view, err := s.RefreshOverview(c.Context())
+	if err != nil {
+		return err
+	}
+	if o.json() {
+		return printJSON(a.Out, view)
+	}
+	for _, one := range view.Sources {
+		fmt.Fprintf(a.Out, "%s: %s snapshots of %s bytes; %s being tried again, %s failed\n", one.Source,
+			count(one.Counts.Snapshots), count(one.Counts.Bytes), count(one.Counts.Retrying), count(one.Counts.Failed))
+		fmt.Fprintf(a.Out, "  calls today: %s of %s, %s of them LOW\n", count(one.Rate.Used), count(one.Rate.Daily), count(one.Rate.UsedLow))
+	}
+	for _, name := range slices.Sorted(maps.Keys(view.Lags)) {
+		fmt.Fprintf(a.Out, "  %s requests that wait: %s\n", name, count(view.Lags[name].Records))
+	}
+	for _, name := range slices.Sorted(maps.Keys(view.Breakers)) {
+		fmt.Fprintf(a.Out, "  breaker of the %s: %s\n", name, view.Breakers[name])
+	}
+	for _, why := range slices.Sorted(maps.Keys(view.Dead)) {
+		fmt.Fprintf(a.Out, "  dead letters, %s: %s\n", why, count(view.Dead[why]))
+	}
+	return nil
+}
+
+func (a *App) snapshots(o *options) *cobra.Command {
+	return group("snapshot", "Read snapshots", a.snapshotGet(o))
+}
+
+func (a *App) snapshotGet(o *options) *cobra.Command {
+	var source string
+	var wait bool
+	c := &cobra.Command{Use: "get KEY", Short: "Show the last known value of an entity",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("`%s` takes one key, such as item-equipment:OCID", c.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			e := refresh.Entity{Source: source, Key: args[0]}
+			return a.with(c.Context(), o, func(s *session) error {
+				answer, err := s.Snapshot(c.Context(), e)
+				if err != nil {
+					return err
+				}
+				if wait && answer.Freshness != refresh.Fresh {
+					for next, err := range s.WatchSnapshot(c.Context(), e) {
+						if err != nil {
+							return err
+						}
+						answer = next
+					}
+				}
+				return a.showSnapshot(o, answer)
+			})
+		}}
+	c.Flags().StringVar(&source, "source", snapshotSource, "whose snapshot")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until it is fresh")
+	return c
+}
+
+func (a *App) showSnapshot(o *options, answer refresh.Answer) error {
+	if o.json() {
+		return printJSON(a.Out, answer)
+	}
+	fmt.Fprintf(a.screen, "%s is %s; checked %s, changed %s\n", answer.Entity, answer.Freshness, when(answer.LastCheckedAt), when(answer.LastUpdatedAt))
+	if answer.UpdateQueued {
+		text := "a refresh is under way"
+		if answer.EstimatedWaitMs != nil {
+			text += fmt.Sprintf(", about %s to go", (time.Duration(*answer.EstimatedWaitMs) * time.Millisecond).Round(100*time.Millisecond))
+		}
+		fmt.Fprintln(a.screen, text)
+	}
+	if answer.Status != nil {
+		fmt.Fprintf(a.screen, "%s after %s: %s\n", answer.Status.Code, plural(answer.Status.Tries, "attempt"), answer.Status.Error)
+	}
+	fmt.Fprintf(a.Out, "%s\n", answer.Snapshot)
+	return nil
+}
+
+func (a *App) deadLetters(o *options) *cobra.Command {
+	return group("dlq", "List, show, redrive and discard what failed for good", a.dlqList(o), a.dlqShow(o), a.dlqRedrive(o), a.dlqDiscard(o))
+}
+
+func (a *App) dlqList(o *options) *cobra.Command {
+	var q refresh.DeadLetterQuery
+	c := &cobra.Command{Use: "list", Short: "List dead letters, newest first, and how many there are of each cause", Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.with(c.Context(), o, func(s *session) error {
+				list, err := s.DeadLetters(c.Context(), q)
+				if err != nil {
+					return err
+				}
+				if o.json() {
+					return printJSON(a.Out, list)
+				}
+				for _, why := range slices.Sorted(maps.Keys(list.Counts)) {
+					fmt.Fprintf(a.screen, "%s: %s\n", why, count(list.Counts[why]))
+				}
+				return table(a.Out, "LETTER\tENTITY\tWHY\tTRIES\tBURIED\tERROR", func(line func(string, ...any)) {
+					for _, l := range list.Letters {
+						line("%s\t%s\t%s\t%d\t%s\t%s", l.ID, l.Entity, l.Why, l.Tries, when(l.BuriedAt), orDash(l.Error))
+					}
+				})
+			})
+		}}
+	c.Flags().StringVar(&q.Why, "why", "", "only with this cause, such as OPENAPI00004")
+	c.Flags().StringVar(&q.Source, "source", "", "only of this source")
+	c.Flags().StringVar(&q.Key, "key", "", "only of this entity")
+	c.Flags().IntVar(&q.Limit, "limit", 50, "how many")
+	return c
+}
+
+func (a *App) dlqShow(o *options) *cobra.Command {
+	return &cobra.Command{Use: "show LETTER", Short: "Show a dead letter",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("`%s` takes one dead letter's id", c.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.with(c.Context(), o, func(s *session) error {
+				letter, err := s.DeadLetter(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return printJSON(a.Out, letter)
+			})
+		}}
+}
+
+func (a *App) dlqRedrive(o *options) *cobra.Command {
+	var why string
+	c := &cobra.Command{Use: "redrive LETTER… | --why CAUSE", Short: "Ask once more for what dead letters asked for",
+		Args: func(c *cobra.Command, args []string) error {
+			if (len(args) == 0) == (why == "") {
+				return usage("`%s` takes dead letters' ids, or --why for all of one cause", c.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.with(c.Context(), o, func(s *session) error {
+				n, err := s.Redrive(c.Context(), wire.LettersRequest{IDs: args, Why: why})
+				return a.printLetters(o, n, "asked for once more", err)
+			})
+		}}
+	c.Flags().StringVar(&why, "why", "", "all with this cause")
+	return c
+}
+
+func (a *App) dlqDiscard(o *options) *cobra.Command {
+	return &cobra.Command{Use: "discard LETTER…", Short: "Forget dead letters", Args: keys,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.with(c.Context(), o, func(s *session) error {
+				n, err := s.Discard(c.Context(), wire.LettersRequest{IDs: args})
+				return a.printLetters(o, n, "discarded", err)
+			})
+		}}
+}
+
+func (a *App) printLetters(o *options, n int, what string, err error) error {
+	if err != nil {
+		return err
+	}
+	if o.json() {
+		return printJSON(a.Out, wire.LettersAnswer{Letters: n})
+	}
+	fmt.Fprintf(a.Out, "%s %s\n", plural(n, "dead letter"), what)
+	return nil
+}

@@ -1,0 +1,44 @@
+package wire
+
+import "sluice/internal/refresh"
+
+// RefreshRequest asks for entities to be refreshed.
+type RefreshRequest struct {
+	Source        string   `json:"source" minLength:"1" maxLength:"50" doc:"Such as maplestory"`
+	Keys          []string `json:"keys" minItems:"1" maxItems:"1000" doc:"Such as item-equipment:OCID"`
+	Priority      string   `json:"priority,omitempty" enum:"HIGH,LOW" doc:"HIGH unless given"`
+	CorrelationID string   `json:"correlation_id,omitempty" maxLength:"100" doc:"Leads to the log lines of this request"`
+}
+
+// RefreshAnswer says what became of each.
+type RefreshAnswer struct {
+	Results []RefreshResult `json:"results" nullable:"false"`
+}
+
+// RefreshResult is what became of one.
+type RefreshResult struct {
+	Key     string `json:"key"`
+	Result  string `json:"result" enum:"PUBLISHED,UPGRADED,ALREADY_PROCESSING"`
+	Version int64  `json:"version"`
+}
+
+// DeadLetterList is one page of dead letters, and how many there are of each
+// cause.
+type DeadLetterList struct {
+	Letters []refresh.DeadLetter `json:"letters" nullable:"false"`
+	Counts  map[string]int64     `json:"counts"`
+}
+
+// LettersRequest names dead letters.
+type LettersRequest struct {
+	IDs []string `json:"ids,omitempty" maxItems:"1000"`
+	Why string   `json:"why,omitempty" maxLength:"100" doc:"All with this cause"`
+}
+
+// LettersAnswer counts the dead letters that were dealt with.
+type LettersAnswer struct {
+	Letters int `json:"letters"`
+}
+
+// EventSnapshot is the name of events whose data is a refresh.Answer.
+const EventSnapshot = "snapshot"

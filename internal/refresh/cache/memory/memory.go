@@ -1,0 +1,158 @@
+// Package memory caches snapshots in the process that serves them.
+package memory
+
+import (
+	"cmp"
+	"container/list"
+	"context"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"sluice/internal/refresh"
+)
+
+// Options configures a Cache. Zero fields take the defaults.
+type Options struct {
+	// Bytes bounds what is kept; default 64 MiB.
+	Bytes int
+	// Keep is how long something is used without looking at the store; default
+	// a minute. What is stored by this process is forgotten at once.
+	Keep time.Duration
+	Now  func() time.Time
+}
+
+const (
+	shards = 16
+	// overhead is about what an entry takes besides its body.
+	overhead = 400
+)
+
+// Cache implements refresh.Cache. It forgets what was not read for longest.
+type Cache struct {
+	options Options
+	seed    maphash.Seed
+	shards  [shards]shard
+	loads   singleflight.Group
+}
+
+type shard struct {
+	mu    sync.Mutex
+	by    map[refresh.Entity]*list.Element
+	order *list.List
+	bytes int
+	// forgotten counts what was forgotten: what was loaded before is not kept
+	// after it.
+	forgotten int64
+}
+
+type entry struct {
+	entity refresh.Entity
+	value  refresh.Cached
+	until  time.Time
+}
+
+func (e *entry) size() int { return overhead + len(e.value.Body) + len(e.entity.Key) }
+
+var _ refresh.Cache = (*Cache)(nil)
+
+// New returns an empty cache.
+func New(o Options) *Cache {
+	o.Bytes, o.Keep = cmp.Or(o.Bytes, 64<<20), cmp.Or(o.Keep, time.Minute)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	c := &Cache{options: o, seed: maphash.MakeSeed()}
+	for i := range c.shards {
+		c.shards[i].by, c.shards[i].order = map[refresh.Entity]*list.Element{}, list.New()
+	}
+	return c
+}
+
+func (c *Cache) shard(e refresh.Entity) *shard {
+	return &c.shards[maphash.Comparable(c.seed, e)%shards]
+}
+
+// Get implements refresh.Cache.
+func (c *Cache) Get(ctx context.Context, e refresh.Entity, load func(context.Context) (refresh.Cached, error)) (refresh.Cached, error) {
+	s := c.shard(e)
+	value, before, ok := s.look(e, c.options.Now())
+	if ok {
+		return value, nil
+	}
+	// The load serves everybody who waits for it: the end of one is not its end.
+	shared := context.WithoutCancel(ctx)
+	result := c.loads.DoChan(e.String(), func() (any, error) {
+		loaded, err := load(shared)
+		if err == nil {
+			s.keep(&entry{e, loaded, c.options.Now().Add(c.options.Keep)}, before, c.options.Bytes/shards)
+		}
+		return loaded, err
+	})
+	select {
+	case r := <-result:
+		value, _ = r.Val.(refresh.Cached)
+		return value, r.Err
+	case <-ctx.Done():
+		return refresh.Cached{}, ctx.Err()
+	}
+}
+
+// Forget implements refresh.Cache.
+func (c *Cache) Forget(_ context.Context, entities ...refresh.Entity) {
+	for _, e := range entities {
+		// A load that began before this is not joined any more.
+		c.loads.Forget(e.String())
+		c.shard(e).forget(e)
+	}
+}
+
+func (s *shard) look(e refresh.Entity, now time.Time) (value refresh.Cached, forgotten int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	element, ok := s.by[e]
+	if !ok {
+		return value, s.forgotten, false
+	}
+	found, _ := element.Value.(*entry)
+	if !now.Before(found.until) {
+		s.drop(element)
+		return value, s.forgotten, false
+	}
+	s.order.MoveToFront(element)
+	return found.value, s.forgotten, true
+}
+
+func (s *shard) keep(one *entry, before int64, most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.forgotten != before || one.size() > most {
+		return
+	}
+	if old, ok := s.by[one.entity]; ok {
+		s.drop(old)
+	}
+	s.by[one.entity] = s.order.PushFront(one)
+	s.bytes += one.size()
+	for s.bytes > most {
+		s.drop(s.order.Back())
+	}
+}
+
+func (s *shard) forget(e refresh.Entity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgotten++
+	if element, ok := s.by[e]; ok {
+		s.drop(element)
+	}
+}
+
+func (s *shard) drop(element *list.Element) {
+	one, _ := element.Value.(*entry)
+	s.order.Remove(element)
+	delete(s.by, one.entity)
+	s.bytes -= one.size()
+}

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strconv"
 	"syscall"
+	"time"
 
 	"sluice/bench/peer"
 )
@@ -37,6 +38,19 @@ func child(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 		figures, err := startPending(ctx, argument, claims)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(out).Encode(figures)
+	case "timers":
+		if len(args) < 3 {
+			return errors.New("timers needs a folder and a span")
+		}
+		span, err := time.ParseDuration(args[2])
+		if err != nil {
+			return err
+		}
+		figures, err := holdTimers(ctx, argument, span)
 		if err != nil {
 			return err
 		}

@@ -46,6 +46,10 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 		bucket.PointsPerMinute = cmp.Or(o.Points, bucket.PointsPerMinute)
 		limits.Buckets[name] = bucket
 	}
+	refreshes, err := refreshOf(o)
+	if err != nil {
+		return nil, err
+	}
 	svc, err := wiring.Open(ctx, wiring.Options{
 		DataDir: o.DataDir, Holder: o.Holder, Servers: wiring.Servers(o.Servers), Scheduler: o.Roles.Scheduler,
 		Quota: limits, Sources: []source.Source{src},
@@ -53,6 +57,7 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 			Workers: o.Workers, RequestsOnly: !o.Roles.Worker, PoolTokens: o.PoolTokens, DiscoverOnly: o.DiscoverOnly,
 			Lease: o.Lease, Harvests: harvests(o), Log: o.Log,
 		},
+		Refresh: refreshes,
 		Timers: wiring.Timers{
 			Keyspace: o.Timers.Keyspace,
 			Webhook:  webhook.Options{Secret: o.Timers.WebhookSecret, AllowPrivate: o.Timers.AllowPrivate, UserAgent: "sluice/" + version()},
@@ -62,7 +67,7 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 		return nil, err
 	}
 	scrape, err := metrics.New(metrics.Sources{
-		Engine: svc.Engine, Runs: svc.State, Dispatch: svc.Dispatch, Quota: svc.Quota, SQL: svc.SQL, Timers: svc.Timers,
+		Engine: svc.Engine, Runs: svc.State, Dispatch: svc.Dispatch, Quota: svc.Quota, SQL: svc.SQL, Timers: svc.Timers, Refreshes: refreshMetrics(svc),
 	}, o.Log)
 	if err != nil {
 		return nil, errors.Join(err, svc.Close(ctx))
@@ -70,7 +75,7 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	life := httpapi.NewLifecycle()
 	api := httpapi.New(httpapi.Deps{
 		Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota,
-		Statistics: svc.Statistics, Documents: svc.Documents, Timers: svc.Timers, Redis: svc.Redis,
+		Statistics: svc.Statistics, Documents: svc.Documents, Timers: svc.Timers, Redis: svc.Redis, Refreshes: refreshAPI(svc),
 		Metrics: scrape, Check: svc.Check, Lifecycle: life, HookSecret: o.HookSecret, Log: o.Log,
 	}, httpapi.Options{APIToken: o.APIToken, Version: version(), ProbesOnly: !o.Roles.API})
 	return &cli.Service{

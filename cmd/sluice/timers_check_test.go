@@ -125,7 +125,7 @@ func (s *timerServers) checkAPI(rows map[string]timerRow) {
 	}
 	seen, after := map[string]bool{}, ""
 	for {
-		page, err := s.places[0].client().Completions(t.Context(), 1, 500, after)
+		page, err := s.places[0].client().Completions(t.Context(), 1, 1000, after)
 		if err != nil {
 			t.Fatal(err)
 		}

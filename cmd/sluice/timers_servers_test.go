@@ -242,8 +242,8 @@ type receiver struct {
 
 	mu sync.Mutex
 	// calls are those that it took, by the timer.
-	calls   map[string][]notice
-	refused map[string]bool
+	calls map[string][]notice
+	seen  map[string]bool
 }
 
 // notice is what a webhook says.
@@ -255,7 +255,7 @@ type notice struct {
 
 func newReceiver(t *testing.T) *receiver {
 	t.Helper()
-	r := &receiver{calls: map[string][]notice{}, refused: map[string]bool{}}
+	r := &receiver{calls: map[string][]notice{}, seen: map[string]bool{}}
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
 	r.url = server.URL + "/hook"
@@ -275,10 +275,12 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.refused[n.ID] && n.ID[len(n.ID)-1] == '2' {
-		r.refused[n.ID] = true
-		w.WriteHeader(http.StatusServiceUnavailable)
-		return
+	if !r.seen[n.ID] {
+		r.seen[n.ID] = true
+		if len(r.seen)%10 == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 	}
 	r.calls[n.ID] = append(r.calls[n.ID], n)
 }

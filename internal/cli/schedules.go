@@ -56,15 +56,20 @@ func (a *App) accountSchedule(o *options) *cobra.Command {
 		Long: "Show or say when an account is collected again. Without flags it shows; what is not given is as for all accounts (`sluice up --every …`).",
 		Args: oneAccount,
 		RunE: func(c *cobra.Command, args []string) error {
-			set := standard
-			c.LocalNonPersistentFlags().Visit(func(*pflag.Flag) { set = true })
+			given, err := typedAlone(c)
+			if err != nil {
+				return err
+			}
+			if standard && given > 1 {
+				return usage("--standard is given alone: it takes back what the account has of its own")
+			}
 			if _, err := flags.parse(); err != nil {
 				return err
 			}
 			return a.with(c.Context(), o, func(s *session) error {
 				var shown wire.Schedule
 				var err error
-				if set {
+				if given > 0 {
 					shown, err = s.SetSchedule(c.Context(), args[0], flags.Policy)
 				} else {
 					shown, err = s.Schedule(c.Context(), args[0])
@@ -83,6 +88,22 @@ func (a *App) accountSchedule(o *options) *cobra.Command {
 	c.Flags().BoolVar(&flags.off, "off", false, "collect it only when somebody asks")
 	c.Flags().BoolVar(&standard, "standard", false, "as for all accounts again")
 	return c
+}
+
+// typedAlone counts a command's own flags on the command line, and takes back
+// what the others have from the environment or the file: there they say how the
+// service collects all accounts, not how one is to be.
+func typedAlone(c *cobra.Command) (given int, err error) {
+	typed := map[string]bool{}
+	c.Flags().Visit(func(f *pflag.Flag) { typed[f.Name] = true })
+	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if typed[f.Name] {
+			given++
+		} else if failed := f.Value.Set(f.DefValue); failed != nil {
+			err = failed
+		}
+	})
+	return given, err
 }
 
 func (a *App) printSchedule(s wire.Schedule) {

@@ -65,26 +65,32 @@ func (a *App) sim(*options) *cobra.Command {
 			if err := flags.check(); err != nil {
 				return err
 			}
-			return a.serveSim(c.Context(), addr, sim.New(flags.options()))
+			server := sim.New(flags.options())
+			return a.serveSim(c.Context(), addr, server, func(url string) { a.introduceGitHub(server, url) })
 		},
 	}
 	flags.register(c, 10, 5000, time.Hour)
 	c.Flags().StringVar(&addr, "addr", "127.0.0.1:8091", "address to listen on")
-	return group("sim", "Run a simulated upstream alone", c)
+	return group("sim", "Run a simulated upstream alone", c, a.simMapleStory())
 }
 
-func (a *App) serveSim(ctx context.Context, addr string, server *sim.Server) error {
+// serveSim serves a simulated upstream until ctx ends; introduce says what it is.
+func (a *App) serveSim(ctx context.Context, addr string, server http.Handler, introduce func(url string)) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	introduce("http://" + l.Addr().String())
+	return serveUntil(ctx, l, server, time.Second)
+}
+
+func (a *App) introduceGitHub(server *sim.Server, url string) {
 	logins := server.Logins()
-	fmt.Fprintf(a.Out, "simulated GitHub at http://%s with %d accounts\n", l.Addr(), len(logins))
+	fmt.Fprintf(a.Out, "simulated GitHub at %s with %d accounts\n", url, len(logins))
 	for _, login := range logins[:min(len(logins), 5)] {
 		fmt.Fprintf(a.Out, "  %s  token %s\n", login, server.Token(login))
 	}
 	fmt.Fprintf(a.Out, "truth at /_sim/truth/LOGIN, audit at /_sim/audit, `login token` lines for --token-file at /_sim/tokens\n")
-	return serveUntil(ctx, l, server, time.Second)
 }
 
 // serveUntil serves until ctx ends, and then lets requests finish for a while.

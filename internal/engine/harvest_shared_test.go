@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,7 +19,9 @@ import (
 
 // lossy is a dispatcher that can lose everything, as a server does that is
 // begun anew without its data.
-type lossy struct{ inner atomic.Pointer[dispatchmemory.Dispatcher] }
+type lossy struct {
+	inner atomic.Pointer[dispatchmemory.Dispatcher]
+}
 
 var _ dispatch.Dispatcher = (*lossy)(nil)
 
@@ -95,9 +98,7 @@ func (m *harvesters) wantTurns(account int64, turns int, delay time.Duration) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	for i, j := 0, len(runs)-1; i < j; i, j = i+1, j-1 {
-		runs[i], runs[j] = runs[j], runs[i]
-	}
+	slices.Reverse(runs)
 	wantTurns(m.t, runs, turns, delay)
 }
 
@@ -141,13 +142,13 @@ func TestLostDispatchLosesNoHarvest(t *testing.T) {
 }
 
 // TestHarvestOutlivesItsLeader: of two processes the one that works dies at
-// every step, and the other, which comes when it is dead, goes on.
+// some step, and the other, which comes when it is dead, goes on.
 func TestHarvestOutlivesItsLeader(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
 		t.Run(map[bool]string{false: "before", true: "after"}[after], func(t *testing.T) {
 			t.Parallel()
-			for step := 1; step <= lastAsk; step++ {
+			for step := firstAsk(t); step <= lastAsk; step += everyAsk {
 				bubble(t, func(t *testing.T) { leaderDies(t, step, after) })
 			}
 		})
@@ -162,6 +163,7 @@ func leaderDies(t *testing.T, step int, after bool) {
 	run := m.signup(leader, "octocat")
 	one.left.Store(int64(step))
 	<-one.ended
+	_ = leader.Stop(canceled(t)) // nothing that it does has an effect any more
 	m.begins(nil)
 	const turns = 4
 	pass(time.Until(run.CreatedAt.Add(turns*6*time.Hour - time.Hour)))

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,8 @@ import (
 type field struct {
 	*enginetest.Script
 	limit int
+	// leads are the items that lead to another each.
+	leads []string
 	// fails, if set, may replace the answer to a call.
 	fails func(source.Call) *source.Result
 
@@ -66,7 +69,11 @@ func (f *field) answer(_ context.Context, c source.Call) source.Result {
 			return *r
 		}
 	}
-	return source.Result{Verdict: source.Done, Quota: rate}
+	r := source.Result{Verdict: source.Done, Quota: rate}
+	if c.Job.Type == "ITEM" && slices.Contains(f.leads, c.Job.Resource) {
+		r.Next = []domain.JobSpec{enginetest.Item("CHILD", c.Job.Resource)}
+	}
+	return r
 }
 
 // seen returns the calls so far that are chosen.
@@ -119,9 +126,7 @@ func (s *service) allRuns(a domain.Account) []domain.Run {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for i, j := 0, len(runs)-1; i < j; i, j = i+1, j-1 {
-		runs[i], runs[j] = runs[j], runs[i]
-	}
+	slices.Reverse(runs)
 	return runs
 }
 

@@ -33,7 +33,9 @@ var retryTable = map[domain.FailureKind]retryRule{
 	domain.FailureGone:        {},
 	domain.FailureForbidden:   {},
 	domain.FailureInvalid:     {},
-	domain.FailureCredential:  {},
+	// A token that an app was issued is taken back early: the next call has a new
+	// one. For all others a source pauses the account.
+	domain.FailureCredential: {tries: true},
 }
 
 // passingKinds are the kinds of failures that may pass.

@@ -92,10 +92,14 @@ func (e *Engine) requeue(ctx context.Context, refs []domain.JobRef) error {
 	return nil
 }
 
+// shortWait is how long a job waits at most for calls under way to be counted,
+// and not for the next window.
+const shortWait = time.Second
+
 // park closes the lane of an owner whose ration does not allow the call. The
 // job goes back to the front of it.
 func (e *Engine) park(ctx context.Context, t task, a account, d quota.Decision) {
-	spent := d.Reason == quota.ReasonPrimary || d.Reason == quota.ReasonFloor
+	spent := (d.Reason == quota.ReasonPrimary || d.Reason == quota.ReasonFloor) && d.RetryAt.Sub(e.cfg.Now()) > shortWait
 	until := d.RetryAt
 	if spent {
 		until = until.Add(e.quotaMargin(ctx, a))

@@ -103,7 +103,7 @@ func TestHooksAreRefused(t *testing.T) {
 
 func TestHooksBeginRuns(t *testing.T) {
 	h := newHooked(t, hookSecret)
-	for _, text := range []string{``, `[]`, `no JSON`, `{"sender":7}`, `{"zen":"Keep it logically awesome."}`} {
+	for _, text := range []string{`[]`, `no JSON`, `{"sender":7}`, `{"zen":"Keep it logically awesome."}`} {
 		if answer := h.send(text, sign(hookSecret, text), http.StatusAccepted); len(answer.Runs) != 0 {
 			t.Errorf("%q began %+v", text, answer.Runs)
 		}

@@ -51,9 +51,12 @@ type entityRef struct {
 	Key    string `path:"key" maxLength:"300" doc:"Such as item-equipment:OCID; an OCID alone means its equipment"`
 }
 
+// getSnapshotInput has the fields of entityRef once more: parameters of embedded
+// structs are not seen.
 type getSnapshotInput struct {
-	entityRef
-	Match string `header:"If-None-Match" doc:"The ETag of an earlier answer: 304 if the value is the same and fresh"`
+	Source string `path:"source" maxLength:"50" doc:"Such as maplestory"`
+	Key    string `path:"key" maxLength:"300" doc:"Such as item-equipment:OCID; an OCID alone means its equipment"`
+	Match  string `header:"If-None-Match" doc:"The ETag of an earlier answer: 304 if the value is the same and fresh"`
 }
 
 type snapshotAnswer struct {

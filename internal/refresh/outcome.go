@@ -13,6 +13,8 @@ import (
 type save struct {
 	refreshed Refreshed
 	saved     Saved
+	// err is what is wrong with this one alone.
+	err error
 }
 
 // applySaves stores the results of many events in one transaction. Of several
@@ -30,16 +32,26 @@ func (w *Worker) applySaves(ctx context.Context, items []*save) error {
 	for entity, item := range newest {
 		rows, entities = append(rows, item.refreshed), append(entities, entity)
 	}
-	var saved []Saved
-	err := w.Store.Do(ctx, func() (err error) {
-		saved, err = w.Snapshots.Save(ctx, rows)
+	saved, err := w.saveRows(ctx, rows)
+	switch {
+	case domain.CodeOf(err) == domain.CodeInvalid:
+		// One of them is at fault, and must not take the others along.
+		for i, entity := range entities {
+			item := newest[entity]
+			one, err := w.saveRows(ctx, rows[i:i+1])
+			if domain.CodeOf(err) == domain.CodeUnavailable {
+				return err
+			}
+			if item.err = err; err == nil {
+				item.saved = one[0]
+			}
+		}
+	case err != nil:
 		return err
-	})
-	if err != nil {
-		return err
-	}
-	for i, entity := range entities {
-		newest[entity].saved = saved[i]
+	default:
+		for i, entity := range entities {
+			newest[entity].saved = saved[i]
+		}
 	}
 	if w.Stored != nil {
 		w.Stored(ctx, entities)
@@ -47,16 +59,27 @@ func (w *Worker) applySaves(ctx context.Context, items []*save) error {
 	return nil
 }
 
+func (w *Worker) saveRows(ctx context.Context, rows []Refreshed) (saved []Saved, err error) {
+	err = w.Store.Do(ctx, func() error {
+		saved, err = w.Snapshots.Save(ctx, rows)
+		return err
+	})
+	return saved, err
+}
+
 // save stores a value, however long the store takes: the call was paid for. Its
 // place stays taken, so that no more is taken than can be held.
 func (l *lane) save(ctx context.Context, t *task, f Fetched) {
 	item := &save{refreshed: Refreshed{Entity: t.event.Entity, Version: t.event.Version, At: l.Now(), Body: f.Body, Hash: f.Hash}}
 	ended, err := l.insist(ctx, func() error { return l.saves.Do(ctx, item) })
-	switch {
-	case !ended:
+	if !ended {
 		l.freePlaces(1)
 		return
-	case err != nil:
+	}
+	if err == nil {
+		err = item.err
+	}
+	if err != nil {
 		l.bury(ctx, t, Fetched{Code: "REFUSED_BY_STORE", Error: err.Error()})
 		return
 	}
@@ -139,7 +162,11 @@ func (l *lane) setStatus(ctx context.Context, t *task, code StatusCode, why stri
 	err := l.Store.Do(ctx, func() error {
 		return l.Snapshots.SetStatus(ctx, []VersionedStatus{{Status: status, Version: t.event.Version}})
 	})
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err == nil && l.Stored != nil:
+		// Whoever cached that there is nothing is to see it.
+		l.Stored(ctx, []Entity{t.event.Entity})
+	case err != nil && ctx.Err() == nil:
 		l.Slog.Warn("set status", "entity", t.event.Entity.String(), "error", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -124,6 +123,8 @@ controller.quorum.voters=1@%s
 controller.listener.names=CONTROLLER
 log.dirs=%s
 auto.create.topics.enable=false
+broker.session.timeout.ms=1500
+broker.heartbeat.interval.ms=200
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=100
 offsets.topic.num.partitions=4
@@ -133,6 +134,7 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
+log.index.size.max.bytes=131072
 log.cleaner.dedupe.buffer.size=2097152
 num.network.threads=2
 num.io.threads=2
@@ -166,8 +168,4 @@ func (k *kit) sayKafka(tb testing.TB, fake bool) {
 		}
 		tb.Logf("Kafka protocol: Apache Kafka %s on Java %d", version, javaVersion(context.Background(), java))
 	}
-}
-
-func fakeArguments(data string, port int) []string {
-	return []string{"-port", strconv.Itoa(port), "-data", data}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 )
 
@@ -30,7 +31,14 @@ func (k *kit) kafkaOrFake(tb testing.TB) (prog program, fake bool) {
 	if err != nil {
 		k.refuse(tb, &missingError{"a server of Kafka's protocol", missing.why + "; and " + err.Error()})
 	}
-	return program{name: "kfake", path: path, arguments: fakeArguments, answers: kafkaAnswers}, true
+	return program{
+		name: "kfake",
+		path: path,
+		arguments: func(data string, port int) []string {
+			return []string{"-port", strconv.Itoa(port), "-data", data}
+		},
+		answers: kafkaAnswers,
+	}, true
 }
 
 // remember returns the result of something that is done once.

@@ -25,7 +25,7 @@ const (
 	copyDependencies = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 	// fetchTime is how long Maven may take: a registry that does not answer
 	// must not keep the tests.
-	fetchTime = 5 * time.Minute
+	fetchTime = 2 * time.Minute
 	// oldestJava is the first that a broker of Kafka 4 runs on.
 	oldestJava = 17
 	// kafkaClasses is the archive of loaded classes: with it a broker starts

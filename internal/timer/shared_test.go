@@ -206,7 +206,7 @@ func TestAServerDiesBetweenStoreAndTrigger(t *testing.T) {
 					setOn(next, fmt.Sprint("next-", i), time.Hour)
 					pass(4 * time.Second)
 				}
-				pass(now.Add(59*time.Second + 999*time.Millisecond).Sub(time.Now()))
+				pass(time.Until(now.Add(59*time.Second + 999*time.Millisecond)))
 				if row := w.expect("told", timer.Completed); row.FiredAt.Sub(now) != 20*time.Second {
 					t.Errorf("fired at %v", row.FiredAt)
 				}
@@ -281,7 +281,7 @@ func TestGuardsDoNotPileUp(t *testing.T) {
 		w := newShared(t)
 		s := w.healthy("busy")
 		at := time.Now().Add(time.Hour)
-		for i := range 3000 { // for five minutes
+		for i := range 600 { // for five minutes
 			id := fmt.Sprint(i)
 			if _, err := s.Set(t.Context(), timer.Spec{ID: id, At: at}); err != nil {
 				t.Fatal(err)
@@ -291,7 +291,7 @@ func TestGuardsDoNotPileUp(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			pass(100 * time.Millisecond)
+			pass(500 * time.Millisecond)
 		}
 		if w.seen.greatest > 2 || w.seen.made > 12 || len(w.seen.guards) != 1 {
 			t.Errorf("%d guards were made, up to %d at a time, and %d are left", w.seen.made, w.seen.greatest, len(w.seen.guards))
@@ -301,8 +301,8 @@ func TestGuardsDoNotPileUp(t *testing.T) {
 			t.Errorf("left: %v", w.seen.guards)
 		}
 		pass(2 * time.Hour)
-		if n := count(t, w.store, timer.Completed); n != 2000 {
-			t.Errorf("%d have fired, want 2000", n)
+		if n := count(t, w.store, timer.Completed); n != 400 {
+			t.Errorf("%d have fired, want 400", n)
 		}
 	})
 }
@@ -343,7 +343,7 @@ func TestATriggerThatLosesEverything(t *testing.T) {
 // TestServersDieAndFail: three servers on one trigger, which die at any call
 // and begin again under their name, while the trigger and the store fail.
 func TestServersDieAndFail(t *testing.T) {
-	const rounds, timers = 15, 200
+	const rounds, timers = 6, 200
 	seed := seed(t)
 	for round := range uint64(rounds) {
 		bubble(t, func(t *testing.T) {

@@ -45,6 +45,9 @@ func (s *Service) openEmbedded(ctx context.Context, o Options, ports *parts) err
 	ports.timers.Store = timersqlite.New(db)
 	ports.timers.Trigger = timermemory.New(timermemory.Options{Now: o.Engine.Now})
 	ports.Dispatch = dispatchmemory.New(dispatchmemory.Options{Lease: o.Engine.Lease, LaneLimit: o.Quota.Concurrency, Now: o.Engine.Now})
+	if err := s.refreshEmbedded(o, db, &ports.refresh); err != nil {
+		return err
+	}
 	ports.Quota = quota.Unlimited{}
 	if len(o.Quota.Buckets) > 0 {
 		ports.Quota = quotamemory.New(o.Quota, quotamemory.Options{Now: o.Engine.Now, Restore: windows})

@@ -43,6 +43,9 @@ func (s *Service) openShared(ctx context.Context, o Options, ports *parts) error
 	}
 	ports.State = store
 	ports.timers.Store = timermysql.New(db)
+	if err := s.refreshShared(o, db, &ports.refresh); err != nil {
+		return err
+	}
 	return s.openRedis(ctx, o, store, ports)
 }
 
@@ -71,6 +74,9 @@ func (s *Service) openRedis(ctx context.Context, o Options, store state.Store, p
 	}
 	ports.Results = pendingredis.New(db, pendingredis.Options{})
 	s.Redis = func(ctx context.Context) (any, error) { return describeRedis(ctx, db, dispatcher) }
+	if err := s.refreshRedis(o, db, &ports.refresh); err != nil {
+		return err
+	}
 	return s.openTrigger(ctx, o, db, ports)
 }
 

@@ -15,6 +15,8 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/quota"
+	"sluice/internal/quota/rate"
+	"sluice/internal/refresh"
 	"sluice/internal/source"
 	"sluice/internal/sqlitedb"
 	"sluice/internal/state"
@@ -38,6 +40,7 @@ type Options struct {
 	Quota     quota.Config
 	Engine    engine.Config
 	Timers    Timers
+	Refresh   Refresh
 	// WrapState, WrapDispatch, WrapQuota and MaxPages let tests break parts.
 	WrapState    func(state.Store) state.Store
 	WrapDispatch func(dispatch.Dispatcher) dispatch.Dispatcher
@@ -105,10 +108,13 @@ type Service struct {
 	Statistics *stats.Computer
 	Engine     *engine.Engine
 	Timers     *timer.Service
+	// Refreshes is nil where no snapshots are kept.
+	Refreshes *refresh.Pipeline
 	// Redis tells how Redis fares; nil where there is none.
 	Redis func(ctx context.Context) (any, error)
 
-	shared bool
+	shared    bool
+	rateStore rate.Store
 	// checks prove that the servers answer.
 	checks []func(context.Context) error
 	// closers end what the service opened, last first.
@@ -150,6 +156,9 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 	if err := s.openTimers(o, ports.timers); err != nil {
 		return err
 	}
+	if err := s.openPipeline(ctx, o, ports.refresh); err != nil {
+		return err
+	}
 	if o.WrapState != nil {
 		ports.State = o.WrapState(ports.State)
 	}
@@ -173,7 +182,8 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 // parts are what the adapters are gathered in.
 type parts struct {
 	engine.Ports
-	timers timer.Options
+	timers  timer.Options
+	refresh refresh.Parts
 }
 
 // openMongo opens the separate document store, if there is one.
@@ -214,6 +224,9 @@ func (s *Service) Start(ctx context.Context) error {
 	if err := s.Timers.Start(ctx); err != nil {
 		return err
 	}
+	if s.Refreshes != nil {
+		s.Refreshes.Start(ctx)
+	}
 	if len(s.background) == 0 || s.stop != nil {
 		return nil
 	}
@@ -232,6 +245,9 @@ func (s *Service) Start(ctx context.Context) error {
 
 // Close stops the engine, gracefully until ctx ends, and closes the stores.
 func (s *Service) Close(ctx context.Context) error {
+	if s.Refreshes != nil {
+		s.Refreshes.Stop()
+	}
 	s.Timers.Stop(ctx)
 	err := s.Engine.Stop(ctx)
 	if s.stop != nil {

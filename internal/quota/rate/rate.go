@@ -37,6 +37,7 @@ const (
 	ReasonLow   Reason = "low"    // LOW has had its share of the second
 	ReasonDaily Reason = "daily"  // the day's calls are spent, or kept for HIGH
 	ReasonPause Reason = "paused" // the upstream told everybody to stay away
+	ReasonSave  Reason = "saving" // the day's calls have to be written down first
 )
 
 // Grant is the answer to a request for calls.

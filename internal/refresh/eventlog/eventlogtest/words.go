@@ -1,7 +1,6 @@
 package eventlogtest
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -52,7 +51,9 @@ func numbers(records []eventlog.Record) []int {
 	return out
 }
 
-func sortedNumbers(records []eventlog.Record) []int { return slices.Sorted(slices.Values(numbers(records))) }
+func sortedNumbers(records []eventlog.Record) []int {
+	return slices.Sorted(slices.Values(numbers(records)))
+}
 
 // count returns the numbers from the given one on.
 func count(from, n int) []int {
@@ -101,9 +102,4 @@ func (x *fixture) expect(c eventlog.Consumer, want []int) []eventlog.Record {
 	}
 	x.inOrder(got)
 	return got
-}
-
-// offsetOrder sorts by partition and offset.
-func offsetOrder(a, b eventlog.Record) int {
-	return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset))
 }

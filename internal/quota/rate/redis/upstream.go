@@ -1,0 +1,166 @@
+package redis
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"sluice/internal/batch"
+	"sluice/internal/domain"
+	"sluice/internal/quota/rate"
+	"sluice/internal/redisdb"
+)
+
+// upstream is one upstream, as this process knows it.
+type upstream struct {
+	db      *redisdb.DB
+	scripts scripts
+	key     string
+	limits  rate.Limits
+	terms   string
+	opts    Options
+	ledger  *rate.Ledger
+	asks    *batch.Group[asked]
+	// beginning is held while the state or its day is restored.
+	beginning sync.Mutex
+
+	mu sync.Mutex
+	// day is the one that Redis was in when it was asked last.
+	day rate.Day
+	// epoch is that of the state that answered last, ahead by how much its time
+	// is ahead of the time passed for this process, at least, and granted how
+	// many calls it had granted.
+	epoch, ahead, granted int64
+	// pausedUntil is on the clock of the time that passes.
+	pausedUntil time.Duration
+}
+
+func newUpstream(db *redisdb.DB, s scripts, name string, l rate.Limits, o Options) *upstream {
+	u := &upstream{
+		db: db, scripts: s, key: db.OwnKey(name, "rate"), limits: l, terms: termsRecord(l.Terms()), opts: o,
+		ledger: rate.NewLedger(name, l, o.Store, o.Passed),
+	}
+	u.asks = batch.New(mostAtOnce, u.reserve)
+	u.day = l.DayAt(u.now())
+	return u
+}
+
+// vouch says what time it is at least for the state that answered last: the
+// time it told, and what has passed here since its answer came.
+func (u *upstream) vouch() string {
+	passed := u.opts.Passed().Microseconds()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var r record
+	if u.epoch == 0 {
+		r.integers(0, 0, 0)
+	} else {
+		r.integers(u.epoch, u.ahead+passed, u.granted)
+	}
+	return string(r)
+}
+
+// learn notes what an answer told about the state.
+func (u *upstream) learn(epoch, now, granted int64) {
+	ahead := now - u.opts.Passed().Microseconds()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if epoch != u.epoch {
+		u.epoch, u.ahead, u.granted = epoch, ahead, granted
+		return
+	}
+	// The answer that took the least time is the one to go by.
+	u.ahead, u.granted = max(u.ahead, ahead), max(u.granted, granted)
+}
+
+func (u *upstream) today() rate.Day {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.day
+}
+
+// known runs a script that needs the state and its day, restoring them first if
+// it answers with the server's clock alone.
+func (u *upstream) known(ctx context.Context, s *redisdb.Script, args ...string) ([]int64, rate.Day, error) {
+	for range tries {
+		d := u.today()
+		numbers, err := u.run(ctx, s, append([]string{dayRecord(d)}, args...)...)
+		if err != nil || len(numbers) > 1 {
+			return numbers, d, err
+		}
+		if err := u.restore(ctx, d, time.UnixMicro(numbers[0])); err != nil {
+			return nil, d, err
+		}
+	}
+	return nil, rate.Day{}, domain.Errorf(domain.CodeUnavailable, "redis: the rate of an upstream vanished %d times in a row", tries)
+}
+
+// restore lets Redis know the day that it is in, by the server's clock. If d was
+// not that day, asking again may be all it takes.
+func (u *upstream) restore(ctx context.Context, d rate.Day, server time.Time) error {
+	if !d.Has(server) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.day = u.limits.DayAt(server)
+		return nil
+	}
+	u.beginning.Lock()
+	defer u.beginning.Unlock()
+	stored, ceiling, err := u.ledger.Begin(ctx, d)
+	if err != nil {
+		return err
+	}
+	var r record
+	r.integers(stored.Calls, stored.Low, ceiling, u.pauseLeft().Microseconds())
+	_, err = u.run(ctx, u.scripts.begin, dayRecord(d), string(r))
+	return err
+}
+
+// adjust changes the state, if there is one.
+func (u *upstream) adjust(ctx context.Context, what string, r record) (bool, error) {
+	n, err := u.run(ctx, u.scripts.adjust, what, string(r))
+	return err == nil && n[0] == 1, err
+}
+
+// pauseLeft is how long a pause lasts that this process knows of.
+func (u *upstream) pauseLeft() time.Duration {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return max(u.pausedUntil-u.opts.Passed(), 0)
+}
+
+// rememberPause lets this process know of a pause, in case Redis forgets it.
+func (u *upstream) rememberPause(left time.Duration) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.pausedUntil = max(u.pausedUntil, u.opts.Passed()+left)
+}
+
+func (u *upstream) pause(ctx context.Context, until time.Time) error {
+	left := until.Sub(u.now())
+	u.rememberPause(left)
+	var r record
+	r.integers(left.Microseconds(), 0)
+	done, err := u.adjust(ctx, "pause", r)
+	if done || err != nil {
+		return err
+	}
+	// The state that is made anew is told of the pause.
+	_, _, err = u.known(ctx, u.scripts.usage)
+	return err
+}
+
+func (u *upstream) usage(ctx context.Context) (rate.Usage, error) {
+	n, d, err := u.known(ctx, u.scripts.usage)
+	if err != nil {
+		return rate.Usage{}, err
+	}
+	if len(n) < 4 {
+		return rate.Usage{}, errStrange
+	}
+	usage := rate.Usage{Day: d.String(), Used: n[1], UsedLow: n[2], Daily: u.limits.Daily, ResetsAt: d.End}
+	if n[3] > 0 {
+		usage.PausedTill = u.now().Add(time.Duration(n[3]) * time.Microsecond)
+	}
+	return usage, nil
+}

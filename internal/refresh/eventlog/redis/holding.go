@@ -1,0 +1,59 @@
+package redis
+
+import "sluice/internal/refresh/eventlog"
+
+// holding is a partition that a consumer has. The consumer's mutex guards it.
+type holding struct {
+	number int32
+	// claim tells this ownership from every other.
+	claim int64
+	// read is the offset up to which entries were read, queue what was read and
+	// not handed out.
+	read  int64
+	queue []eventlog.Record
+	// out is what was handed out from the first record that is not done on,
+	// early what of it is done already.
+	out   []int64
+	early map[int64]struct{}
+	// done is up to where everything is dealt with, saved what of that Redis
+	// knows.
+	done, saved int64
+	// leaving is set when the partition is about to be given up.
+	leaving bool
+}
+
+// take hands out up to n records.
+func (h *holding) take(n int) []eventlog.Record {
+	n = min(n, len(h.queue))
+	records := h.queue[:n:n]
+	h.queue = h.queue[n:]
+	for i := range records {
+		h.out = append(h.out, records[i].Offset)
+	}
+	return records
+}
+
+// finish notes that a record is dealt with, and says whether the position has
+// moved.
+func (h *holding) finish(offset int64) bool {
+	if len(h.out) == 0 || offset < h.out[0] || offset > h.out[len(h.out)-1] {
+		return false
+	}
+	if offset > h.out[0] {
+		if h.early == nil {
+			h.early = map[int64]struct{}{}
+		}
+		h.early[offset] = struct{}{}
+		return false
+	}
+	h.done, h.out = h.out[0], h.out[1:]
+	for len(h.out) > 0 {
+		if _, ok := h.early[h.out[0]]; !ok {
+			break
+		}
+		h.done = h.out[0]
+		delete(h.early, h.done)
+		h.out = h.out[1:]
+	}
+	return true
+}

@@ -1,0 +1,107 @@
+package wiring
+
+import (
+	"context"
+	"time"
+
+	"sluice/internal/mysqldb"
+	"sluice/internal/quota/rate"
+	ratememory "sluice/internal/quota/rate/memory"
+	ratemysql "sluice/internal/quota/rate/mysql"
+	rateredis "sluice/internal/quota/rate/redis"
+	ratesqlite "sluice/internal/quota/rate/sqlite"
+	"sluice/internal/redisdb"
+	"sluice/internal/refresh"
+	cachememory "sluice/internal/refresh/cache/memory"
+	"sluice/internal/refresh/coalesce"
+	coalescememory "sluice/internal/refresh/coalesce/memory"
+	coalesceredis "sluice/internal/refresh/coalesce/redis"
+	"sluice/internal/refresh/eventlog"
+	eventlogembedded "sluice/internal/refresh/eventlog/embedded"
+	eventlogkafka "sluice/internal/refresh/eventlog/kafka"
+	eventlogredis "sluice/internal/refresh/eventlog/redis"
+	refreshmysql "sluice/internal/refresh/mysql"
+	refreshsqlite "sluice/internal/refresh/sqlite"
+	"sluice/internal/sqlitedb"
+)
+
+// Refresh is whose snapshots are kept fresh, and how.
+type Refresh struct {
+	// Upstreams by source; none means that there is no refresh pipeline.
+	Upstreams map[string]refresh.Upstream
+	// Limits are what each of them allows.
+	Limits   map[string]rate.Limits
+	Settings refresh.Settings
+	// Kafka names brokers; "" is Redis, or the embedded database.
+	Kafka string
+}
+
+// sharedCacheTime is how long a snapshot is served that another process may
+// have renewed meanwhile; the processes tell each other, and may miss it.
+const sharedCacheTime = 2 * time.Second
+
+func (r Refresh) wanted() bool { return len(r.Upstreams) > 0 }
+
+// refreshEmbedded fills in the parts of a pipeline in one process.
+func (s *Service) refreshEmbedded(o Options, db *sqlitedb.DB, p *refresh.Parts) (err error) {
+	if !o.Refresh.wanted() {
+		return nil
+	}
+	if p.Snapshots, err = refreshsqlite.New(db, refreshsqlite.Options{}); err != nil {
+		return err
+	}
+	p.Coalescer = coalescememory.New(coalesce.Lives{}, o.Engine.Now)
+	p.Cache = cachememory.New(cachememory.Options{Now: o.Engine.Now})
+	p.Log = eventlogembedded.New(db, eventlogembedded.Options{Log: o.Engine.Log})
+	p.Rate, err = ratememory.New(o.Refresh.Limits, ratememory.Options{Store: ratesqlite.New(db), Now: o.Engine.Now})
+	return err
+}
+
+// refreshShared fills in the parts of a pipeline of several processes.
+func (s *Service) refreshShared(o Options, db *mysqldb.DB, p *refresh.Parts) (err error) {
+	if !o.Refresh.wanted() {
+		return nil
+	}
+	p.Snapshots, err = refreshmysql.New(db, refreshmysql.Options{})
+	s.rateStore = ratemysql.New(db)
+	return err
+}
+
+// refreshRedis fills in what several processes share through Redis.
+func (s *Service) refreshRedis(o Options, db *redisdb.DB, p *refresh.Parts) (err error) {
+	if !o.Refresh.wanted() {
+		return nil
+	}
+	p.Coalescer = coalesceredis.New(db, coalesce.Lives{})
+	p.Cache = cachememory.New(cachememory.Options{Now: o.Engine.Now, Keep: sharedCacheTime})
+	p.Log = eventlogredis.New(db, eventlogredis.Options{Log: o.Engine.Log})
+	p.Signals = redisdb.NewSignals(db, db.Key("refresh:stored"), o.Engine.Log)
+	p.Rate, err = rateredis.New(db, o.Refresh.Limits, rateredis.Options{Store: s.rateStore})
+	return err
+}
+
+// openPipeline puts the refresh pipeline together, if there is to be one.
+func (s *Service) openPipeline(ctx context.Context, o Options, p refresh.Parts) error {
+	if !o.Refresh.wanted() {
+		return nil
+	}
+	if o.Refresh.Kafka != "" {
+		log, err := eventlogkafka.Open(ctx, eventlogkafka.Options{URL: "kafka://" + o.Refresh.Kafka, Log: o.Engine.Log})
+		if err != nil {
+			return err
+		}
+		p.Log = log
+	}
+	s.closers = append(s.closers, closeLog(ctx, p.Log))
+	s.checks = append(s.checks, p.Log.Check)
+	p.Upstreams, p.Now, p.Slog = o.Refresh.Upstreams, o.Engine.Now, o.Engine.Log
+	settings := o.Refresh.Settings
+	settings.Works = !o.Engine.RequestsOnly
+	var err error
+	s.Refreshes, err = refresh.NewPipeline(p, settings)
+	return err
+}
+
+func closeLog(ctx context.Context, log eventlog.Log) func() error {
+	return func() error { return log.Close(context.WithoutCancel(ctx)) }
+}

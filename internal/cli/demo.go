@@ -23,16 +23,22 @@ import (
 
 func (a *App) demo(o *options) *cobra.Command {
 	var flags simFlags
-	var exit bool
+	var maple mapleFlags
+	var exit, refreshes bool
 	var addr string
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Collect simulated GitHub accounts, all in this process",
+		Short: "Collect simulated GitHub accounts, or keep simulated game characters fresh, all in this process",
 		Long: "Start a simulated GitHub with tight quotas, collect its accounts within them and\n" +
 			"check the result against the simulator's truth. Kill it at any time: the same\n" +
-			"command goes on where it was.",
+			"command goes on where it was.\n\n" +
+			"With --refresh: start a simulated game API with a hard limit on every second, keep\n" +
+			"snapshots of its characters fresh within it, and read them all the while.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if refreshes {
+				return a.demoRefresh(c, o, maple, flags, addr, exit)
+			}
 			if err := flags.check(); err != nil {
 				return err
 			}
@@ -60,7 +66,24 @@ func (a *App) demo(o *options) *cobra.Command {
 	flags.latency = 150 * time.Millisecond
 	c.Flags().BoolVar(&exit, "exit-when-done", false, "end when every account is collected")
 	c.Flags().StringVar(&addr, "addr", "127.0.0.1:8090", "address to serve the API on")
+	c.Flags().BoolVar(&refreshes, "refresh", false, "keep simulated game characters fresh instead")
+	maple.register(c)
 	return c
+}
+
+// demoRefresh is the demo of snapshots; it shares flags with that of
+// collections.
+func (a *App) demoRefresh(c *cobra.Command, o *options, maple mapleFlags, shared simFlags, addr string, exit bool) error {
+	maple.seed, maple.latency = shared.seed, shared.latency
+	if err := maple.check(); err != nil {
+		return err
+	}
+	if !c.Flags().Changed("data-dir") {
+		o.dataDir = filepath.Join(o.dataDir, "demo-refresh")
+	}
+	o.servers = Servers{}
+	o.quietly(c)
+	return (&refreshDemo{App: a, options: o, flags: maple, addr: addr, exit: exit}).run(c.Context())
 }
 
 // demonstration is one run of the demo.

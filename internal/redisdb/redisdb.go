@@ -25,6 +25,9 @@ type Options struct {
 	URL string
 	// Prefix begins every key; several systems can share one Redis.
 	Prefix string
+	// Cache is how many bytes of answers each connection may keep, as long as
+	// Redis says that they hold; 0 is none.
+	Cache int
 }
 
 // DB is a connection to Redis, single or cluster. It is safe for concurrent
@@ -49,7 +52,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, domain.Errorf(domain.CodeInvalid, "the Redis URL %s cannot be understood; it is like redis://host:6379/0", Redact(o.URL))
 	}
 	option.ClientName = "sluice"
-	option.DisableCache = true
+	option.DisableCache, option.CacheSizeEachConn = o.Cache == 0, o.Cache
 	// Keep-alive is left to the operating system: an idle process is to send
 	// next to nothing, and rueidis would ping at this interval.
 	option.Dialer.KeepAlive = 10 * time.Minute

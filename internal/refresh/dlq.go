@@ -3,6 +3,7 @@ package refresh
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"sluice/internal/domain"
@@ -25,7 +26,8 @@ const redriveBatch = 100
 
 // Redrive asks for what dead letters asked for once more, and forgets them. It
 // returns how many. A letter is forgotten when its request is in the log: what
-// is interrupted is at worst asked for twice.
+// is interrupted is at worst asked for twice. What could not be read cannot be
+// asked for.
 func (u *Undertaker) Redrive(ctx context.Context, ids ...string) (int, error) {
 	letters := make([]DeadLetter, 0, len(ids))
 	for _, id := range ids {
@@ -33,18 +35,26 @@ func (u *Undertaker) Redrive(ctx context.Context, ids ...string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
+		if letter.Source == "" || letter.Key == "" {
+			return 0, domain.Errorf(domain.CodeInvalid, "dead letter %s names no entity that could be asked for; discard it", id)
+		}
 		letters = append(letters, letter)
 	}
 	return u.redrive(ctx, letters)
 }
 
-// RedriveWhy is Redrive of all letters with one cause.
+// RedriveWhy is Redrive of all letters with one cause that can be asked for.
 func (u *Undertaker) RedriveWhy(ctx context.Context, why string) (total int, err error) {
+	q := DeadLetterQuery{Why: why, Limit: redriveBatch}
 	for {
-		letters, err := u.Letters.DeadLetterList(ctx, DeadLetterQuery{Why: why, Limit: redriveBatch})
+		letters, err := u.Letters.DeadLetterList(ctx, q)
 		if err != nil || len(letters) == 0 {
 			return total, err
 		}
+		// Going on behind the last one, those that stay are met once.
+		last := letters[len(letters)-1]
+		q.Before, q.BeforeID = last.BuriedAt, last.ID
+		letters = slices.DeleteFunc(letters, func(l DeadLetter) bool { return l.Source == "" || l.Key == "" })
 		n, err := u.redrive(ctx, letters)
 		total += n
 		if err != nil {
@@ -54,29 +64,33 @@ func (u *Undertaker) RedriveWhy(ctx context.Context, why string) (total int, err
 }
 
 func (u *Undertaker) redrive(ctx context.Context, letters []DeadLetter) (total int, err error) {
-	for len(letters) > 0 {
-		part := letters[:min(len(letters), redriveBatch)]
-		letters = letters[len(part):]
-		entities, ids := make([]Entity, 0, len(part)), make([]string, len(part))
-		for i, letter := range part {
-			ids[i] = letter.ID
-			if letter.Key != "" {
-				entities = append(entities, letter.Entity)
-			}
-		}
-		q := Request{Entities: unique(entities), Priority: domain.PriorityHigh, Reason: ReasonRedrive}
-		if len(q.Entities) > 0 {
-			if _, err := u.Requester.Request(ctx, q); err != nil {
-				return total, err
-			}
-		}
-		gone, err := u.Letters.Unbury(ctx, ids)
+	for part := range slices.Chunk(letters, redriveBatch) {
+		n, err := u.redrivePart(ctx, part)
+		total += n
 		if err != nil {
 			return total, err
 		}
-		total += len(gone)
 	}
 	return total, nil
+}
+
+func (u *Undertaker) redrivePart(ctx context.Context, letters []DeadLetter) (int, error) {
+	entities, ids := make([]Entity, len(letters)), make([]string, len(letters))
+	locks := make([]Lock, len(letters))
+	for i, letter := range letters {
+		entities[i], ids[i], locks[i] = letter.Entity, letter.ID, letter.Lock()
+	}
+	// The lock of a request that was given up a moment ago, or whose release
+	// failed, would pass for a request that is under way.
+	if err := u.Requester.Coalescer.Release(ctx, locks...); err != nil {
+		return 0, err
+	}
+	q := Request{Entities: unique(entities), Priority: domain.PriorityHigh, Reason: ReasonRedrive}
+	if _, err := u.Requester.Request(ctx, q); err != nil {
+		return 0, err
+	}
+	gone, err := u.Letters.Unbury(ctx, ids)
+	return len(gone), err
 }
 
 func unique(entities []Entity) []Entity {

@@ -9,8 +9,12 @@ import (
 	"sluice/internal/refresh/eventlog"
 )
 
-// lagAge is how long a lag figure is used.
-const lagAge = 5 * time.Second
+const (
+	// lagAge is how long a lag figure is used.
+	lagAge = 5 * time.Second
+	// idle is how long after its last record a worker had nothing to do.
+	idle = 10 * time.Second
+)
 
 // Lags measures how far the workers are behind and how fast they are. Asking
 // never waits: a figure that is too old is renewed in the background.
@@ -90,7 +94,9 @@ func (l *Lags) Dealt(p domain.Priority, total int64) {
 	lane, now := l.by[p], l.now()
 	passed := now.Sub(lane.at)
 	switch {
-	case lane.at.IsZero():
+	case lane.at.IsZero(), total < lane.done, passed > idle:
+		// Another count begins, or there was nothing to do for a while: that
+		// says nothing about how fast the workers are.
 		lane.at, lane.done = now, total
 	case passed >= time.Second:
 		seen := float64(total-lane.done) / passed.Seconds()

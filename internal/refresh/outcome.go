@@ -2,7 +2,7 @@ package refresh
 
 import (
 	"context"
-	"crypto/rand"
+	"fmt"
 	"time"
 
 	"sluice/internal/domain"
@@ -34,20 +34,17 @@ func (w *Worker) applySaves(ctx context.Context, items []*save) error {
 	}
 	saved, err := w.saveRows(ctx, rows)
 	switch {
-	case domain.CodeOf(err) == domain.CodeInvalid:
+	case domain.CodeOf(err) == domain.CodeUnavailable:
+		return err
+	case err != nil:
 		// One of them is at fault, and must not take the others along.
 		for i, entity := range entities {
 			item := newest[entity]
 			one, err := w.saveRows(ctx, rows[i:i+1])
-			if domain.CodeOf(err) == domain.CodeUnavailable {
-				return err
-			}
 			if item.err = err; err == nil {
 				item.saved = one[0]
 			}
 		}
-	case err != nil:
-		return err
 	default:
 		for i, entity := range entities {
 			newest[entity].saved = saved[i]
@@ -71,13 +68,15 @@ func (w *Worker) saveRows(ctx context.Context, rows []Refreshed) (saved []Saved,
 // place stays taken, so that no more is taken than can be held.
 func (l *lane) save(ctx context.Context, t *task, f Fetched) {
 	item := &save{refreshed: Refreshed{Entity: t.event.Entity, Version: t.event.Version, At: l.Now(), Body: f.Body, Hash: f.Hash}}
-	ended, err := l.insist(ctx, func() error { return l.saves.Do(ctx, item) })
+	ended, err := l.insist(ctx, func() error {
+		if err := l.saves.Do(ctx, item); err != nil {
+			return err
+		}
+		return item.err
+	})
 	if !ended {
 		l.freePlaces(1)
 		return
-	}
-	if err == nil {
-		err = item.err
 	}
 	if err != nil {
 		l.bury(ctx, t, Fetched{Code: "REFUSED_BY_STORE", Error: err.Error()})
@@ -94,8 +93,7 @@ func (l *lane) save(ctx context.Context, t *task, f Fetched) {
 	l.finish(ctx, t)
 }
 
-// insist repeats a write while the store is unavailable, taking nothing new
-// meanwhile. It reports false if ctx ended first, and otherwise how the write
+// insist repeats a write while the store fails, taking nothing new meanwhile. It reports false if ctx ended first, and otherwise how the write
 // ended.
 func (l *lane) insist(ctx context.Context, write func() error) (ended bool, err error) {
 	held := false
@@ -104,19 +102,24 @@ func (l *lane) insist(ctx context.Context, write func() error) (ended bool, err 
 		if ctx.Err() != nil && err != nil {
 			return false, err
 		}
-		if domain.CodeOf(err) != domain.CodeUnavailable {
-			if held {
-				l.consumer.Resume()
-			}
+		if !storeFails(err) {
 			return true, err
 		}
 		if !held {
 			held = true
-			l.consumer.Pause()
+			l.hold()
+			defer l.letGo()
 			l.Slog.Warn("refreshes wait for the store", "error", err)
 		}
 		pause(ctx, max(delay, l.Store.Until()))
 	}
+}
+
+// storeFails tells a store that fails from one that refuses something: what is
+// not said to be wrong with the record is wrong with the store.
+func storeFails(err error) bool {
+	code := domain.CodeOf(err)
+	return code == domain.CodeUnavailable || code == domain.CodeInternal
 }
 
 // bury gives an event up: it is kept for a person.
@@ -126,7 +129,8 @@ func (l *lane) bury(ctx context.Context, t *task, f Fetched) {
 		FirstAt: t.began, BuriedAt: l.Now(), Topic: string(t.record.Topic), Partition: t.record.Partition, Offset: t.record.Offset,
 	}
 	if letter.ID == "" {
-		letter.ID = rand.Text()
+		// The same if it is taken again.
+		letter.ID = fmt.Sprintf("%s-%d-%d", t.record.Topic, t.record.Partition, t.record.Offset)
 	}
 	if letter.Why == "" {
 		letter.Why = "UPSTREAM_FAILED"
@@ -155,7 +159,7 @@ func (l *lane) bury(ctx context.Context, t *task, f Fetched) {
 // setStatus shows what is wrong with an entity. It is for people: if the store
 // does not take it, the refresh goes on.
 func (l *lane) setStatus(ctx context.Context, t *task, code StatusCode, why string) {
-	if t.event.Key == "" {
+	if t.event.Source == "" || t.event.Key == "" {
 		return
 	}
 	status := Status{Entity: t.event.Entity, Code: code, Tries: t.tries, Error: why, At: l.Now()}

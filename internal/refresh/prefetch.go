@@ -32,7 +32,11 @@ type PrefetchOptions struct {
 }
 
 // Prefetch refreshes what is due before anybody asks, evenly.
-type Prefetch struct{ PrefetchOptions }
+type Prefetch struct {
+	PrefetchOptions
+	// claimed is what was due and could not be asked for yet.
+	claimed []Entity
+}
 
 // NewPrefetch returns a prefetch that does not run yet.
 func NewPrefetch(o PrefetchOptions) *Prefetch {
@@ -49,7 +53,7 @@ func NewPrefetch(o PrefetchOptions) *Prefetch {
 	if o.Slog == nil {
 		o.Slog = slog.New(slog.DiscardHandler)
 	}
-	return &Prefetch{o}
+	return &Prefetch{PrefetchOptions: o}
 }
 
 // standardPace leaves the evening to readers.
@@ -106,11 +110,19 @@ func (p *Prefetch) step(ctx context.Context) (int, error) {
 	if usage.Daily > 0 && usage.Daily-usage.Used <= p.DailyReserve {
 		return 0, nil
 	}
-	limit := max(1, int(float64(target)*prefetchStep.Seconds()))
-	due, err := p.Snapshots.Due(ctx, p.Source, now, limit)
-	if err != nil || len(due) == 0 {
-		return 0, err
+	if len(p.claimed) == 0 {
+		limit := max(1, int(float64(target)*prefetchStep.Seconds()))
+		if p.claimed, err = p.Snapshots.Due(ctx, p.Source, now, limit); err != nil {
+			return 0, err
+		}
 	}
-	_, err = p.Requester.Request(ctx, Request{Entities: due, Priority: domain.PriorityLow, Reason: ReasonPrefetch})
-	return len(due), err
+	asked := len(p.claimed)
+	if asked == 0 {
+		return 0, nil
+	}
+	_, err = p.Requester.Request(ctx, Request{Entities: p.claimed, Priority: domain.PriorityLow, Reason: ReasonPrefetch})
+	if err == nil {
+		p.claimed = nil
+	}
+	return asked, err
 }

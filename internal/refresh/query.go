@@ -123,7 +123,9 @@ const (
 // NewQuery returns a query; Run does what it leaves for later.
 func NewQuery(o QueryOptions) *Query {
 	o.FreshFor, o.FailedFor = cmp.Or(o.FreshFor, time.Hour), cmp.Or(o.FailedFor, 10*time.Minute)
-	o.AskedFor = cmp.Or(o.AskedFor, 30*time.Second)
+	// What is asked for is remembered for up to twice as long, and must be
+	// forgotten when the value is stale again.
+	o.AskedFor = min(cmp.Or(o.AskedFor, 30*time.Second), o.FreshFor/2)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -160,7 +162,7 @@ func (q *Query) Get(ctx context.Context, e Entity) (Answer, error) {
 	case known.Found:
 		a.Freshness = Stale
 		q.Counters.Stale.Add(1)
-	case before:
+	case before, known.Status != nil && known.Status.Code == StatusRetrying:
 		a.Freshness = Updating
 		q.Counters.Updating.Add(1)
 	default:

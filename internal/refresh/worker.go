@@ -133,6 +133,9 @@ type lane struct {
 	work   sync.WaitGroup
 	// dealt counts what the lane is done with.
 	dealt atomic.Int64
+	// holds is how many reasons there are to take nothing new.
+	holdMu sync.Mutex
+	holds  int
 }
 
 // closeTime is how long leaving the group may take.
@@ -185,8 +188,8 @@ func (l *lane) letHighPass(ctx context.Context) {
 	if l.priority != domain.PriorityLow || l.Lags.Lag(domain.PriorityHigh).Records <= highLags {
 		return
 	}
-	l.consumer.Pause()
-	defer l.consumer.Resume()
+	l.hold()
+	defer l.letGo()
 	for ctx.Err() == nil && l.Lags.Lag(domain.PriorityHigh).Records > highLags {
 		pause(ctx, standBack)
 	}
@@ -236,38 +239,18 @@ func (l *lane) deal(ctx context.Context, records []eventlog.Record) {
 			l.work.Go(func() { l.bury(ctx, t, Fetched{Code: "UNREADABLE_EVENT", Error: err.Error()}) })
 			continue
 		}
+		if _, known := l.Fetchers[event.Source]; !known {
+			l.work.Go(func() {
+				l.bury(ctx, t, Fetched{Code: "UNKNOWN_SOURCE", Error: "there is no source " + event.Source})
+			})
+			continue
+		}
 		tasks = append(tasks, t)
 	}
 	tasks = l.dropObsolete(ctx, tasks)
 	if len(tasks) > 0 {
 		l.call(ctx, tasks)
 	}
-}
-
-// dropObsolete is done with events that a newer one has overtaken. When the
-// versions cannot be read the calls are made: the store refuses what is old.
-func (l *lane) dropObsolete(ctx context.Context, tasks []*task) []*task {
-	if len(tasks) == 0 {
-		return nil
-	}
-	entities := make([]Entity, len(tasks))
-	for i, t := range tasks {
-		entities[i] = t.event.Entity
-	}
-	versions, err := l.Coalescer.Versions(ctx, entities...)
-	if err != nil {
-		return tasks
-	}
-	fresh := tasks[:0]
-	for i, t := range tasks {
-		if versions[i] > t.event.Version {
-			l.counters.Obsolete.Add(1)
-			l.finish(ctx, t)
-			continue
-		}
-		fresh = append(fresh, t)
-	}
-	return fresh
 }
 
 // call makes the calls as the rate allows, each in a goroutine of its own.
@@ -314,11 +297,7 @@ func (l *lane) reserve(ctx context.Context, source string, n int) int {
 
 // attempt makes one call that was granted and deals with its answer.
 func (l *lane) attempt(ctx context.Context, t *task) {
-	fetcher, ok := l.Fetchers[t.event.Source]
-	if !ok {
-		l.bury(ctx, t, Fetched{Code: "UNKNOWN_SOURCE", Error: "there is no source " + t.event.Source})
-		return
-	}
+	fetcher := l.Fetchers[t.event.Source]
 	var f Fetched
 	err := l.Upstream.Do(ctx, func() error {
 		l.counters.Calls.Add(1)

@@ -2,7 +2,6 @@ package wiring
 
 import (
 	"context"
-	"time"
 
 	"sluice/internal/mysqldb"
 	"sluice/internal/quota/rate"
@@ -13,6 +12,7 @@ import (
 	"sluice/internal/redisdb"
 	"sluice/internal/refresh"
 	cachememory "sluice/internal/refresh/cache/memory"
+	cacheredis "sluice/internal/refresh/cache/redis"
 	"sluice/internal/refresh/coalesce"
 	coalescememory "sluice/internal/refresh/coalesce/memory"
 	coalesceredis "sluice/internal/refresh/coalesce/redis"
@@ -36,9 +36,8 @@ type Refresh struct {
 	Kafka string
 }
 
-// sharedCacheTime is how long a snapshot is served that another process may
-// have renewed meanwhile; the processes tell each other, and may miss it.
-const sharedCacheTime = 2 * time.Second
+// cacheBytes is how much of what was read a connection keeps.
+const cacheBytes = 64 << 20
 
 func (r Refresh) wanted() bool { return len(r.Upstreams) > 0 }
 
@@ -68,12 +67,18 @@ func (s *Service) refreshShared(o Options, db *mysqldb.DB, p *refresh.Parts) (er
 }
 
 // refreshRedis fills in what several processes share through Redis.
-func (s *Service) refreshRedis(o Options, db *redisdb.DB, p *refresh.Parts) (err error) {
+func (s *Service) refreshRedis(ctx context.Context, o Options, db *redisdb.DB, p *refresh.Parts) error {
 	if !o.Refresh.wanted() {
 		return nil
 	}
+	// Connections that Redis tells of changes are kept apart from the others.
+	caching, err := redisdb.Open(ctx, redisdb.Options{URL: o.Servers.Redis, Prefix: o.Servers.RedisPrefix, Cache: cacheBytes})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() error { caching.Close(); return nil })
+	p.Cache = cacheredis.New(caching, cacheredis.Options{Log: o.Engine.Log})
 	p.Coalescer = coalesceredis.New(db, coalesce.Lives{})
-	p.Cache = cachememory.New(cachememory.Options{Now: o.Engine.Now, Keep: sharedCacheTime})
 	p.Log = eventlogredis.New(db, eventlogredis.Options{Log: o.Engine.Log})
 	p.Signals = redisdb.NewSignals(db, db.Key("refresh:stored"), o.Engine.Log)
 	p.Rate, err = rateredis.New(db, o.Refresh.Limits, rateredis.Options{Store: s.rateStore})

@@ -74,7 +74,7 @@ func (s *Service) openRedis(ctx context.Context, o Options, store state.Store, p
 	}
 	ports.Results = pendingredis.New(db, pendingredis.Options{})
 	s.Redis = func(ctx context.Context) (any, error) { return describeRedis(ctx, db, dispatcher) }
-	if err := s.refreshRedis(o, db, &ports.refresh); err != nil {
+	if err := s.refreshRedis(ctx, o, db, &ports.refresh); err != nil {
 		return err
 	}
 	return s.openTrigger(ctx, o, db, ports)

@@ -21,7 +21,10 @@ type Options struct {
 	// Keep is how long something is used without looking at the store; default
 	// a minute. What is stored by this process is forgotten at once.
 	Keep time.Duration
-	Now  func() time.Time
+	// Patience is how long a reader waits for the store when there is an older
+	// value; default 100 ms. After that, or if the store fails, it gets that.
+	Patience time.Duration
+	Now      func() time.Time
 }
 
 const (
@@ -61,6 +64,7 @@ var _ refresh.Cache = (*Cache)(nil)
 // New returns an empty cache.
 func New(o Options) *Cache {
 	o.Bytes, o.Keep = cmp.Or(o.Bytes, 64<<20), cmp.Or(o.Keep, time.Minute)
+	o.Patience = cmp.Or(o.Patience, 100*time.Millisecond)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -78,9 +82,9 @@ func (c *Cache) shard(e refresh.Entity) *shard {
 // Get implements refresh.Cache.
 func (c *Cache) Get(ctx context.Context, e refresh.Entity, load func(context.Context) (refresh.Cached, error)) (refresh.Cached, error) {
 	s := c.shard(e)
-	value, before, ok := s.look(e, c.options.Now())
-	if ok {
-		return value, nil
+	old, before := s.look(e)
+	if old != nil && c.options.Now().Before(old.until) {
+		return old.value, nil
 	}
 	// The load serves everybody who waits for it: the end of one is not its end.
 	shared := context.WithoutCancel(ctx)
@@ -91,10 +95,21 @@ func (c *Cache) Get(ctx context.Context, e refresh.Entity, load func(context.Con
 		}
 		return loaded, err
 	})
+	var late <-chan time.Time
+	if old != nil {
+		timer := time.NewTimer(c.options.Patience)
+		defer timer.Stop()
+		late = timer.C
+	}
 	select {
 	case r := <-result:
-		value, _ = r.Val.(refresh.Cached)
+		if r.Err != nil && old != nil {
+			return old.value, nil
+		}
+		value, _ := r.Val.(refresh.Cached)
 		return value, r.Err
+	case <-late:
+		return old.value, nil
 	case <-ctx.Done():
 		return refresh.Cached{}, ctx.Err()
 	}
@@ -109,20 +124,16 @@ func (c *Cache) Forget(_ context.Context, entities ...refresh.Entity) {
 	}
 }
 
-func (s *shard) look(e refresh.Entity, now time.Time) (value refresh.Cached, forgotten int64, ok bool) {
+// look returns what is kept of an entity, nil if nothing is, and how much was
+// forgotten so far.
+func (s *shard) look(e refresh.Entity) (found *entry, forgotten int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	element, ok := s.by[e]
-	if !ok {
-		return value, s.forgotten, false
+	if element, ok := s.by[e]; ok {
+		found, _ = element.Value.(*entry)
+		s.order.MoveToFront(element)
 	}
-	found, _ := element.Value.(*entry)
-	if !now.Before(found.until) {
-		s.drop(element)
-		return value, s.forgotten, false
-	}
-	s.order.MoveToFront(element)
-	return found.value, s.forgotten, true
+	return found, s.forgotten
 }
 
 func (s *shard) keep(one *entry, before int64, most int) {

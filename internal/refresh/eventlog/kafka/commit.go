@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -97,6 +98,13 @@ func (c *consumer) positions(numbers []int32, forget bool) (map[int32]kgo.EpochO
 		}
 	}
 	return offsets, chosen
+}
+
+// fenced tells whether a commit failed because the group has gone on without
+// this consumer: the partitions are somebody else's, who does again what is not
+// committed.
+func fenced(err error) bool {
+	return errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.UnknownMemberID)
 }
 
 func commitError(response *kmsg.OffsetCommitResponse, err error) error {

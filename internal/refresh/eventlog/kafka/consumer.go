@@ -205,6 +205,10 @@ func (c *consumer) leave(ctx context.Context) error {
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
 	err := c.giveUp(limited, nil)
+	if fenced(err) {
+		c.log.options.Log.Debug("kafka: the consumer that leaves has lost its partitions already", "topic", c.name, "error", err)
+		err = nil
+	}
 	c.client.CloseAllowingRebalance()
 	c.abandon()
 	c.log.mu.Lock()

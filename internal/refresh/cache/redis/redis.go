@@ -1,0 +1,132 @@
+// Package redis caches snapshots in Redis and, with its help, in every process:
+// Redis tells a process when something it has read has changed (client-side
+// caching), so that reading costs no trip while nothing changes.
+package redis
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+	"golang.org/x/sync/singleflight"
+
+	"sluice/internal/redisdb"
+	"sluice/internal/refresh"
+)
+
+// Options configures a Cache. Zero fields take the defaults.
+type Options struct {
+	// Keep is how long Redis keeps a snapshot; default a minute.
+	Keep time.Duration
+	Log  *slog.Logger
+}
+
+const (
+	// settling is how long nothing is kept of an entity that was just stored:
+	// whoever read the store before that must not put the old value here.
+	settling = 3 * time.Second
+	// patience is how long a read waits for Redis before it goes to the store.
+	patience = 50 * time.Millisecond
+	// absence is how long Redis is left alone after it did not answer.
+	absence = time.Second
+)
+
+// Cache implements refresh.Cache. Without Redis every read goes to the store.
+type Cache struct {
+	db    *redisdb.DB
+	keep  time.Duration
+	log   *slog.Logger
+	loads singleflight.Group
+	// away is until when Redis is left alone, in nanoseconds since 1970.
+	away atomic.Int64
+}
+
+var _ refresh.Cache = (*Cache)(nil)
+
+// New returns a cache on a database that was opened with one (redisdb.Options).
+func New(db *redisdb.DB, o Options) *Cache {
+	return &Cache{db: db, keep: cmp.Or(o.Keep, time.Minute), log: cmp.Or(o.Log, slog.Default())}
+}
+
+func (c *Cache) key(e refresh.Entity) string { return c.db.OwnKey(e.String(), "snapshot") }
+
+// Get implements refresh.Cache.
+func (c *Cache) Get(ctx context.Context, e refresh.Entity, load func(context.Context) (refresh.Cached, error)) (refresh.Cached, error) {
+	if value, ok := c.look(ctx, e); ok {
+		return value, nil
+	}
+	shared := context.WithoutCancel(ctx)
+	result := c.loads.DoChan(e.String(), func() (any, error) {
+		loaded, err := load(shared)
+		if err == nil {
+			c.put(shared, e, loaded)
+		}
+		return loaded, err
+	})
+	select {
+	case r := <-result:
+		value, _ := r.Val.(refresh.Cached)
+		return value, r.Err
+	case <-ctx.Done():
+		return refresh.Cached{}, ctx.Err()
+	}
+}
+
+// look reads what this process or Redis has. Whatever goes wrong, the store has
+// it too.
+func (c *Cache) look(ctx context.Context, e refresh.Entity) (value refresh.Cached, ok bool) {
+	if time.Now().UnixNano() < c.away.Load() {
+		return value, false
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	text, err := c.db.Client.DoCache(limited, c.db.Client.B().Get().Key(c.key(e)).Cache(), c.keep).AsBytes()
+	if err != nil {
+		c.failed(ctx, err)
+		return value, false
+	}
+	if len(text) == 0 || json.Unmarshal(text, &value) != nil {
+		return refresh.Cached{}, false
+	}
+	return value, true
+}
+
+// put keeps what was read from the store, unless something newer settles.
+func (c *Cache) put(ctx context.Context, e refresh.Entity, value refresh.Cached) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	put := c.db.Client.B().Set().Key(c.key(e)).Value(string(text)).Nx().Px(c.keep).Build()
+	c.failed(ctx, c.db.Client.Do(limited, put).Error())
+}
+
+// Forget implements refresh.Cache.
+func (c *Cache) Forget(ctx context.Context, entities ...refresh.Entity) {
+	commands := make(rueidis.Commands, 0, len(entities))
+	for _, e := range entities {
+		c.loads.Forget(e.String())
+		commands = append(commands, c.db.Client.B().Set().Key(c.key(e)).Value("").Px(settling).Build())
+	}
+	for _, answer := range c.db.Client.DoMulti(ctx, commands...) {
+		if err := answer.Error(); err != nil && ctx.Err() == nil {
+			// What is kept ends by itself.
+			c.log.Warn("a cached snapshot is not forgotten", "error", err)
+			return
+		}
+	}
+}
+
+// failed leaves Redis alone for a while when it did not answer.
+func (c *Cache) failed(ctx context.Context, err error) {
+	if err == nil || rueidis.IsRedisNil(err) || ctx.Err() != nil {
+		return
+	}
+	c.away.Store(time.Now().Add(absence).UnixNano())
+}

@@ -9,7 +9,7 @@ VULN_VERSION := v1.8.0
 # The product is built without cgo; the race detector of the tests needs it.
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test servers lint bench chaos clean
+.PHONY: help run build test servers lint bench chaos load clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -42,6 +42,9 @@ bench: build ## the numbers, beside peers and raw limits measured in the same ru
 
 chaos: build servers ## the long proofs: SIGKILL at random instants; several machines and every fault
 	CGO_ENABLED=1 $(GO) test -race -timeout 60m -count=1 -run Chaos ./cmd/sluice -args -kills=200 -faults=75 -accounts=50
+
+load: build ## the sixteen load scenarios of the refresh pipeline, embedded
+	./bin/sluice load --seconds 60
 
 clean: ## remove what was built and the demo's data
 	rm -rf bin .tools sluice-data

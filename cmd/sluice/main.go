@@ -19,7 +19,7 @@ import (
 func main() {
 	app := &cli.App{
 		Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Now: time.Now,
-		Open: open, Check: check, Holder: sqlitedb.Holder, CheckLogin: checkLogin, Version: version(),
+		Open: open, Load: openLoad, Check: check, Holder: sqlitedb.Holder, CheckLogin: checkLogin, Version: version(),
 	}
 	os.Exit(app.Run(untilSignal(), os.Args[1:]))
 }

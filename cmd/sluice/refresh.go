@@ -49,8 +49,10 @@ func mapleStoryLimits(m cli.MapleStory) (rate.Limits, error) {
 		return rate.Limits{}, err
 	}
 	part := func(percent int) int { return max(1, m.PerSecond*percent/100) }
+	// Of a small burst LOW leaves what it can.
+	reserve := min(part(3), part(5)-1)
 	l := rate.Limits{
-		Hard: m.PerSecond, Rate: part(90), Burst: part(5), LowRate: part(70), LowBurst: part(5), Reserve: part(3),
+		Hard: m.PerSecond, Rate: part(90), Burst: part(5), LowRate: part(70), LowBurst: part(5), Reserve: reserve,
 		Daily: m.PerDay, DailyReserve: m.Reserve, Zone: zone,
 	}
 	return l, l.Check()

@@ -75,15 +75,17 @@ func (p *place) awaitService(t *testing.T) *client.Client {
 func (p *place) away() bool { return p.killed || p.awake != nil }
 
 // newTimerServers starts the servers and what they share.
-func newTimerServers(t *testing.T, random *rand.Rand, trigger string, redis ...string) *timerServers {
+func newTimerServers(t *testing.T, random *rand.Rand, c timerCase) *timerServers {
 	t.Helper()
-	m := &machines{
-		t: t, redis: testkit.StartRedis(t, redis...), sql: testkit.StartMariaDB(t), mongodb: testkit.StartMongo(t), key: keyFile(t),
-	}
+	m := &machines{t: t, redis: testkit.StartRedis(t, c.redis...), sql: testkit.StartMariaDB(t), key: keyFile(t)}
 	m.env = []string{
-		"SLUICE_STATE=" + m.sql.URL(), "SLUICE_REDIS=" + m.redis.URL(), "SLUICE_MONGO=" + m.mongodb.URL(),
-		"SLUICE_KEY_FILE=" + m.key, "SLUICE_ADDR=127.0.0.1:0", "SLUICE_LOG_LEVEL=info", "SLUICE_TIMER_TRIGGER=" + trigger,
+		"SLUICE_STATE=" + m.sql.URL(), "SLUICE_REDIS=" + m.redis.URL(),
+		"SLUICE_KEY_FILE=" + m.key, "SLUICE_ADDR=127.0.0.1:0", "SLUICE_LOG_LEVEL=info", "SLUICE_TIMER_TRIGGER=" + c.trigger,
 		"SLUICE_WEBHOOK_SECRET=" + "a secret of the tests", "SLUICE_WEBHOOK_ALLOW_PRIVATE=true",
+	}
+	if c.mongo {
+		m.mongodb = testkit.StartMongo(t)
+		m.env = append(m.env, "SLUICE_MONGO="+m.mongodb.URL())
 	}
 	s := &timerServers{machines: m, random: random, receiver: newReceiver(t)}
 	for range timerServerCount {
@@ -233,7 +235,11 @@ var timerFaults = []timerFault{
 	}},
 	{"MariaDB restarts", func(s *timerServers) { s.sql.Restart() }},
 	{"MariaDB is killed", func(s *timerServers) { s.sql.Kill(); s.sql.Start() }},
-	{"MongoDB restarts", func(s *timerServers) { s.mongodb.Restart() }},
+	{"MongoDB restarts", func(s *timerServers) {
+		if s.mongodb != nil {
+			s.mongodb.Restart()
+		}
+	}},
 }
 
 // receiver gets the webhooks. It fails at one first call in ten.

@@ -19,6 +19,7 @@ import (
 	"sluice/internal/config"
 	"sluice/internal/document"
 	"sluice/internal/domain"
+	"sluice/internal/load"
 	"sluice/internal/schedule"
 )
 
@@ -105,6 +106,8 @@ type App struct {
 	Open func(context.Context, ServiceOptions) (*Service, error)
 	// Check examines a data folder without changing it.
 	Check func(ctx context.Context, o ServiceOptions) []Finding
+	// Load assembles what one instance of a load test is made of.
+	Load func(context.Context, ServiceOptions) (*load.Backend, error)
 	// Holder says who has a data folder, "" if nobody.
 	Holder func(dir string) string
 	// CheckLogin refuses what cannot be a login of the upstream.
@@ -229,7 +232,7 @@ func (a *App) root() *cobra.Command {
 	o.mapleStory.register(f)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.demo(o), a.up(o), a.collect(o), a.sim(o), a.accounts(o), a.runs(o), a.jobs(o), a.timers(o), a.refresh(o), a.snapshots(o), a.deadLetters(o), a.stats(o), a.export(o), a.doctor(o), a.health(o))
+	root.AddCommand(a.demo(o), a.up(o), a.collect(o), a.sim(o), a.accounts(o), a.runs(o), a.jobs(o), a.timers(o), a.refresh(o), a.snapshots(o), a.deadLetters(o), a.stats(o), a.export(o), a.load(o), a.doctor(o), a.health(o))
 	known := flagNames(root)
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return a.settle(c, o, known) }
 	return root

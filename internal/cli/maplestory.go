@@ -46,8 +46,8 @@ func (m *MapleStory) register(f *pflag.FlagSet) {
 // check refuses what cannot be.
 func (m *MapleStory) check() error {
 	switch {
-	case m.PerSecond < 1:
-		return usage("--maplestory-per-second is %d; it must be at least 1", m.PerSecond)
+	case m.PerSecond < 2:
+		return usage("--maplestory-per-second is %d; it must be at least 2", m.PerSecond)
 	case m.PerDay < 1:
 		return usage("--maplestory-per-day is %d; it must be at least 1", m.PerDay)
 	case m.Reserve < 0 || m.Reserve >= m.PerDay:

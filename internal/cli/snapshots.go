@@ -17,14 +17,6 @@ import (
 // snapshotSource is whose snapshots are meant where none is named.
 const snapshotSource = "maplestory"
 
-// keys demands at least one key.
-func keys(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return usage("`%s` takes keys, such as item-equipment:OCID", c.CommandPath())
-	}
-	return nil
-}
-
 func (a *App) refresh(o *options) *cobra.Command {
 	var source, priority string
 	c := &cobra.Command{Use: "refresh KEY…", Short: "Have snapshots refreshed; without keys, show how the pipeline stands",
@@ -108,6 +100,9 @@ func (a *App) snapshotGet(o *options) *cobra.Command {
 							return err
 						}
 						answer = next
+						if s := next.Status; s != nil && s.Code == refresh.StatusFailed && !next.UpdateQueued {
+							break // nobody asks for it any more
+						}
 					}
 				}
 				return a.showSnapshot(o, answer)
@@ -209,7 +204,13 @@ func (a *App) dlqRedrive(o *options) *cobra.Command {
 }
 
 func (a *App) dlqDiscard(o *options) *cobra.Command {
-	return &cobra.Command{Use: "discard LETTER…", Short: "Forget dead letters", Args: keys,
+	return &cobra.Command{Use: "discard LETTER…", Short: "Forget dead letters",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("`%s` takes dead letters' ids", c.CommandPath())
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(c.Context(), o, func(s *session) error {
 				n, err := s.Discard(c.Context(), wire.LettersRequest{IDs: args})

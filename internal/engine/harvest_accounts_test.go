@@ -244,7 +244,9 @@ func TestHerdIsSpread(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		const accounts, most = 1000, 1000 / 7
-		s := started(t, newField(1, 1000), harvesting(t, `{}`, 1000))
+		o := harvesting(t, `{}`, 1000)
+		o.Statistics = &countingStatistics{}
+		s := started(t, newField(1, 1000), o)
 		var last collection
 		for i := range accounts {
 			last = s.signs(fmt.Sprint("account", i), fmt.Sprint("token ", i))

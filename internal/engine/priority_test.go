@@ -181,8 +181,8 @@ func TestPriorityIsChanged(t *testing.T) {
 				if err != nil || run.Priority != tc.to {
 					t.Fatal(run, err)
 				}
-				if p, err := s.svc.Engine.Progress(t.Context(), s.stored(changed)); err != nil || p.Run.Priority != tc.to {
-					t.Errorf("the progress shows %s, %v", p.Run.Priority, err)
+				if p, err := s.svc.Engine.Progress(t.Context(), s.stored(changed)); err != nil || p.Priority != tc.to {
+					t.Errorf("the progress shows %s, %v", p.Priority, err)
 				}
 				close(g.open)
 				for _, one := range append(other, changed) {
@@ -204,13 +204,13 @@ func TestPriorityIsChanged(t *testing.T) {
 func wantOrder(t *testing.T, g *gate, changed int64, other []domain.Run, is, others domain.Priority, calls int) {
 	t.Helper()
 	const ahead = 4
-	switch {
-	case is == others:
+	switch is {
+	case others:
 		// They wait in one queue: nobody is held back for longer than the rest.
 		if n := g.before(changed, other[1].ID); n < calls/3 {
 			t.Errorf("only %d of %d calls of the raised run came before the end of one begun later", n, calls)
 		}
-	case is == domain.PriorityHigh:
+	case domain.PriorityHigh:
 		n := 0
 		for _, run := range other {
 			n += g.before(run.ID, changed)

@@ -171,6 +171,12 @@ type slowHistory struct {
 	delay map[string]time.Duration
 }
 
+func (s *slowHistory) hold(id string, delay time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delay[id] = delay
+}
+
 func (s *slowHistory) Completions(ctx context.Context, from time.Time, after string, limit int) ([]timer.Completion, error) {
 	all, err := s.Store.Completions(ctx, from, after, limit)
 	s.mu.Lock()
@@ -196,7 +202,7 @@ func TestCompletionsThatShowLate(t *testing.T) {
 		l := c.listen(c.handler, "", "")
 		for i := range 40 {
 			if i%3 == 0 {
-				slow.delay[fmt.Sprintf("t%03d", i)] = 2500 * time.Millisecond
+				slow.hold(fmt.Sprintf("t%03d", i), 2500*time.Millisecond)
 			}
 			c.set(i, i+1)
 			<-time.After(200 * time.Millisecond)

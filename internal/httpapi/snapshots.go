@@ -118,7 +118,7 @@ func (s *server) refreshOverview(ctx context.Context, _ *struct{}) (*body[refres
 
 func (s *server) registerSnapshotEvents(api huma.API) {
 	op := operation{id: "watch-snapshot", method: http.MethodGet, path: "/api/v1/snapshots/{source}/{key}/events", tag: "events",
-		summary: "Be told when an entity is fresh; the stream ends with that", errors: []int{http.StatusUnprocessableEntity}}.huma()
+		summary: "Be told when an entity is fresh, or given up; the stream ends with that", errors: []int{http.StatusUnprocessableEntity}}.huma()
 	op.Responses = eventResponses("snapshot (the answer to a read, whenever it changes) and error (a problem, after which the stream ends)")
 	huma.Register(api, op, func(ctx context.Context, in *entityRef) (*huma.StreamResponse, error) {
 		e, err := s.Refreshes.CheckEntity(refresh.Entity{Source: in.Source, Key: in.Key})
@@ -132,13 +132,14 @@ func (s *server) registerSnapshotEvents(api huma.API) {
 }
 
 // followSnapshot sends what is known of an entity whenever that has changed,
-// until it is fresh.
+// until it is fresh, or given up.
 type followSnapshot struct {
 	*server
 	entity refresh.Entity
 	sent   bool
 	last   refresh.Freshness
 	etag   string
+	status refresh.StatusCode
 }
 
 func (f *followSnapshot) look(ctx context.Context, out *eventStream) (ended bool, err error) {
@@ -146,11 +147,17 @@ func (f *followSnapshot) look(ctx context.Context, out *eventStream) (ended bool
 	if err != nil {
 		return false, err
 	}
-	if !f.sent || answer.Freshness != f.last || answer.ETag != f.etag {
+	var status refresh.StatusCode
+	if answer.Status != nil {
+		status = answer.Status.Code
+	}
+	if !f.sent || answer.Freshness != f.last || answer.ETag != f.etag || status != f.status {
 		if err := out.event(wire.EventSnapshot, answer); err != nil {
 			return false, err
 		}
-		f.sent, f.last, f.etag = true, answer.Freshness, answer.ETag
+		f.sent, f.last, f.etag, f.status = true, answer.Freshness, answer.ETag, status
 	}
-	return answer.Freshness == refresh.Fresh, nil
+	// Nobody asks for what has failed for good: nothing more is to come.
+	given := status == refresh.StatusFailed && !answer.UpdateQueued
+	return answer.Freshness == refresh.Fresh || given, nil
 }

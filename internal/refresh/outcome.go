@@ -22,7 +22,7 @@ type save struct {
 func (w *Worker) applySaves(ctx context.Context, items []*save) error {
 	newest := make(map[Entity]*save, len(items))
 	for _, item := range items {
-		item.saved = Obsolete
+		item.saved, item.err = Obsolete, nil
 		if other, ok := newest[item.refreshed.Entity]; !ok || item.refreshed.Version > other.refreshed.Version {
 			newest[item.refreshed.Entity] = item
 		}
@@ -131,6 +131,10 @@ func (l *lane) bury(ctx context.Context, t *task, f Fetched) {
 	if letter.ID == "" {
 		// The same if it is taken again.
 		letter.ID = fmt.Sprintf("%s-%d-%d", t.record.Topic, t.record.Partition, t.record.Offset)
+	}
+	if letter.Priority == 0 {
+		// Of what cannot be read this is all that is known.
+		letter.Priority = l.priority
 	}
 	if letter.Why == "" {
 		letter.Why = "UPSTREAM_FAILED"

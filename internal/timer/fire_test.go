@@ -1,6 +1,7 @@
 package timer_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -245,4 +246,48 @@ func race(t *testing.T, seed uint64, faulty bool) {
 		t.Errorf("counted %d, fired %d", w.Counters().Fired.Load(), fired)
 	}
 	t.Logf("%d fired, %d canceled", fired, canceled)
+}
+
+// meddler has somebody do something before the trigger forgets a timer.
+type meddler struct {
+	timer.Trigger
+	meddle func()
+}
+
+func (m *meddler) Remove(ctx context.Context, ids ...string) error {
+	if do := m.meddle; do != nil {
+		m.meddle = nil
+		do()
+	}
+	return m.Trigger.Remove(ctx, ids...)
+}
+
+// TestRescheduledWhileItIsCanceled: the row waits, and the trigger is told to
+// forget it. Whether the row can be read then or not, it fires.
+func TestRescheduledWhileItIsCanceled(t *testing.T) {
+	for _, unread := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			f, m := noFaults(), &meddler{}
+			w := started(t, func(o *timer.Options) {
+				m.Trigger = o.Trigger
+				o.Trigger, o.Store = m, faultyStore{o.Store, f}
+			})
+			now := time.Now()
+			w.set("a", now.Add(time.Minute), "")
+			m.meddle = func() {
+				if _, err := w.Reschedule(t.Context(), "a", now.Add(5*time.Minute)); err != nil {
+					t.Error(err)
+				}
+				f.breakDown(unread, "Timer")
+			}
+			if _, err := w.Cancel(t.Context(), "a"); err != nil {
+				t.Fatal(err)
+			}
+			f.heal()
+			pass(time.Hour)
+			if row := w.expect("a", timer.Completed); row.FiredAt.Sub(now) != 5*time.Minute {
+				t.Errorf("fired after %v", row.FiredAt.Sub(now))
+			}
+		})
+	}
 }

@@ -29,6 +29,13 @@ func (w *watchedTrigger) current() timer.Trigger {
 	return w.inner
 }
 
+// count tells how many guards there are, were made, and were at most.
+func (w *watchedTrigger) count() (left, made, greatest int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.guards), w.made, w.greatest
+}
+
 // empty loses everything, as a Redis does that keeps nothing on disk.
 func (w *watchedTrigger) empty(ctx context.Context) error {
 	w.mu.Lock()
@@ -293,12 +300,12 @@ func TestGuardsDoNotPileUp(t *testing.T) {
 			}
 			pass(500 * time.Millisecond)
 		}
-		if w.seen.greatest > 2 || w.seen.made > 12 || len(w.seen.guards) != 1 {
-			t.Errorf("%d guards were made, up to %d at a time, and %d are left", w.seen.made, w.seen.greatest, len(w.seen.guards))
+		if left, made, greatest := w.seen.count(); greatest > 2 || made > 12 || left != 1 {
+			t.Errorf("%d guards were made, up to %d at a time, and %d are left", made, greatest, left)
 		}
 		pass(4 * time.Second)
-		if len(w.seen.guards) != 0 {
-			t.Errorf("left: %v", w.seen.guards)
+		if left, _, _ := w.seen.count(); left != 0 {
+			t.Errorf("%d guards are left", left)
 		}
 		pass(2 * time.Hour)
 		if n := count(t, w.store, timer.Completed); n != 400 {

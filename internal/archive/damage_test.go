@@ -1,0 +1,206 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"sluice/internal/domain"
+	"sluice/internal/refresh"
+)
+
+// rotten damages whatever is written.
+type rotten struct {
+	storage
+	change func([]byte) []byte
+}
+
+func (s rotten) write(ctx context.Context, key string, data []byte) error {
+	return s.storage.write(ctx, key, s.change(slices.Clone(data)))
+}
+
+// damages are what can happen to a file.
+var damages = map[string]func([]byte) []byte{
+	"one bit":      func(data []byte) []byte { data[len(data)/3] ^= 4; return data },
+	"cut off":      func(data []byte) []byte { return data[:len(data)/2] },
+	"empty":        func([]byte) []byte { return nil },
+	"another file": func([]byte) []byte { return encoded([]row{{Source: "game", Key: "x", StoredAt: start.UnixMicro()}}) },
+	"a value less": func(data []byte) []byte {
+		var rows []row
+		_ = decode(data, func(r *row) error { rows = append(rows, *r); return nil })
+		return encoded(rows[1:])
+	},
+}
+
+func encoded(rows []row) []byte {
+	data, err := encode(rows)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+func TestADamagedFileRemovesNothing(t *testing.T) {
+	for name, change := range damages {
+		t.Run(name, func(t *testing.T) {
+			inEveryBucket(t, Options{}, 20, func(w *world, values []refresh.Value) {
+				sound := w.files
+				w.files = rotten{sound, change}
+				_, err := w.Archive(w.Context(), far)
+				wantCode(w, err, domain.CodeCorrupt)
+				if len(w.history.rows) != len(values) {
+					w.Fatalf("%d values are left of %d", len(w.history.rows), len(values))
+				}
+				w.files = sound
+				_, err = w.Archive(w.Context(), far)
+				w.ok(err)
+				w.archivedOnce(values)
+			})
+		})
+	}
+}
+
+// TestAFileDamagedLater: it is noticed by whoever reads it, and values are not
+// taken to be archived because it should hold them.
+func TestAFileDamagedLater(t *testing.T) {
+	for name, change := range damages {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, buckets["folder"](t), Options{}, someValues(20)...)
+			_, err := w.Archive(t.Context(), far)
+			w.ok(err)
+			_, err = w.Restore(t.Context(), Query{})
+			w.ok(err)
+			files, err := w.List(t.Context(), Query{Source: "game"})
+			w.ok(err)
+			bad := files[0]
+			w.damage(bad.Key, change)
+
+			checked, err := w.Verify(t.Context(), Query{})
+			w.ok(err)
+			if len(checked.Damaged) != 1 || checked.Damaged[0].Key != bad.Key || checked.Rows != 20-bad.Rows {
+				t.Errorf("verifying found %+v", checked)
+			}
+			_, err = w.Archive(t.Context(), bad.Last.Add(time.Microsecond))
+			wantCode(t, err, domain.CodeCorrupt)
+			if len(w.history.rows) != 20 {
+				t.Errorf("%d values are left of 20", len(w.history.rows))
+			}
+			empty := newMemory()
+			w.Archiver.history = empty
+			_, err = w.Restore(t.Context(), Query{Source: "game", Since: bad.First, Until: bad.Last.Add(time.Microsecond)})
+			wantCode(t, err, domain.CodeCorrupt)
+			if len(empty.rows) != 0 {
+				t.Errorf("%d values of a damaged file were restored", len(empty.rows))
+			}
+			cooled, err := w.Cool(t.Context(), far)
+			wantCode(t, err, domain.CodeCorrupt)
+			all, err := w.List(t.Context(), Query{})
+			w.ok(err)
+			for _, f := range all {
+				if f.Cold == (f.Key == bad.Key) {
+					t.Errorf("%s did not move, or should not have", f.Key)
+				}
+			}
+			if int(cooled.Files) != len(all)-1 {
+				t.Errorf("%d files moved of %d", cooled.Files, len(all))
+			}
+		})
+	}
+}
+
+// TestASoundColdCopyIsNotWrittenOver: the move was interrupted, and the file was
+// damaged since.
+func TestASoundColdCopyIsNotWrittenOver(t *testing.T) {
+	values := someValues(4)
+	w := newWorld(t, buckets["memory"](t), Options{}, values...)
+	_, err := w.Archive(t.Context(), far)
+	w.ok(err)
+	files, err := w.List(t.Context(), Query{})
+	w.ok(err)
+	for _, f := range files {
+		w.ok(w.files.copy(t.Context(), coldPrefix+f.name, f.Key))
+		w.damage(f.Key, damages["one bit"])
+	}
+	_, err = w.Cool(t.Context(), far)
+	w.ok(err)
+	w.archivedOnce(values)
+}
+
+// TestEveryBit: whatever bit of a file changes, either nothing that matters did
+// or it is noticed.
+func TestEveryBit(t *testing.T) {
+	values := someValues(6)
+	var rows []row
+	for i := range values {
+		if values[i].Source == "game" {
+			rows = append(rows, rowOf(&values[i]))
+		}
+	}
+	slices.SortFunc(rows, compareRows)
+	name, err := nameOf(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, ok := parseKey(historyPrefix + name)
+	if !ok {
+		t.Fatalf("%s is no name", name)
+	}
+	data := encoded(rows)
+	noticed := 0
+	for at := range len(data) {
+		changed := bytes.Clone(data)
+		changed[at] ^= 1 << (at % 8)
+		i, same := 0, true
+		_, err := readRows(f, changed, func(r *row) error {
+			same = same && i < len(rows) && equalRows(r, &rows[i])
+			i++
+			return nil
+		})
+		if err != nil {
+			wantCode(t, err, domain.CodeCorrupt)
+			noticed++
+		} else if !same || i != len(rows) {
+			t.Fatalf("a change of byte %d went unnoticed", at)
+		}
+	}
+	t.Logf("of %d changes %d were noticed; the others changed no value", len(data), noticed)
+	if noticed < len(data)/4 {
+		t.Errorf("only %d of %d changes were noticed", noticed, len(data))
+	}
+}
+
+// TestUnfinishedFilesAreSwept: a writer that is killed leaves a file beside the
+// one it was to become.
+func TestUnfinishedFilesAreSwept(t *testing.T) {
+	dir := t.TempDir()
+	bucket, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := someValues(4)
+	w := newWorld(t, closing(t, bucket), Options{}, values...)
+	_, err = w.Archive(t.Context(), far)
+	w.ok(err)
+	files, err := w.List(t.Context(), Query{})
+	w.ok(err)
+	path := func(suffix string) string { return filepath.Join(dir, filepath.FromSlash(files[0].Key)+suffix) }
+	yesterday := time.Now().Add(-25 * time.Hour)
+	for _, suffix := range []string{".18f0.tmp", ".18f1.tmp", ".notes"} {
+		w.ok(os.WriteFile(path(suffix), []byte("PAR1"), 0o600))
+		if suffix != ".18f1.tmp" {
+			w.ok(os.Chtimes(path(suffix), yesterday, yesterday))
+		}
+	}
+	w.archivedOnce(values)
+	_, err = w.Cool(t.Context(), start)
+	w.ok(err)
+	for suffix, there := range map[string]bool{".18f0.tmp": false, ".18f1.tmp": true, ".notes": true, "": true} {
+		if _, err := os.Stat(path(suffix)); (err == nil) != there {
+			t.Errorf("%q: %v", suffix, err)
+		}
+	}
+}

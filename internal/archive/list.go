@@ -1,0 +1,202 @@
+package archive
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"time"
+
+	"sluice/internal/domain"
+	"sluice/internal/refresh"
+)
+
+// Query selects values. Zero fields do not restrict.
+type Query struct {
+	Source string
+	// Key needs a Source.
+	Key string
+	// Since and Until bound the instant at which a value was stored: Since
+	// inclusive, Until exclusive.
+	Since, Until time.Time
+}
+
+// Day returns the bounds of a day such as 2026-10-16.
+func Day(text string) (since, until time.Time, err error) {
+	since, err = time.Parse(time.DateOnly, text)
+	if err != nil {
+		return since, until, domain.Errorf(domain.CodeInvalid, "%q is no day; write one such as 2026-10-16", text)
+	}
+	return since, since.Add(day), nil
+}
+
+func (q Query) check() error {
+	if q.Key != "" && q.Source == "" {
+		return domain.Errorf(domain.CodeInvalid, "the key %q needs the name of its source", q.Key)
+	}
+	if !q.Since.IsZero() && !q.Until.IsZero() && !q.Until.After(q.Since) {
+		return domain.Errorf(domain.CodeInvalid, "nothing is since %s and until %s: until must be later",
+			q.Since.Format(time.RFC3339), q.Until.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// under is what the names of all files that may hold such values begin with.
+func (q Query) under() string {
+	if q.Source == "" {
+		return ""
+	}
+	under := sourceFolder(q.Source) + "/"
+	if !q.Since.IsZero() && !q.Until.IsZero() {
+		first, last := q.Since.UTC().Format(time.DateOnly), q.Until.UTC().Add(-time.Microsecond).Format(time.DateOnly)
+		if first == last {
+			return partition(q.Source, first) + "/"
+		}
+	}
+	return under
+}
+
+func (q Query) wantsFile(f File) bool {
+	return (q.Since.IsZero() || !f.Last.Before(q.Since)) && (q.Until.IsZero() || f.First.Before(q.Until))
+}
+
+func (q Query) wants(v *refresh.Value) bool {
+	return (q.Source == "" || v.Source == q.Source) && (q.Key == "" || v.Key == q.Key) &&
+		(q.Since.IsZero() || !v.StoredAt.Before(q.Since)) && (q.Until.IsZero() || v.StoredAt.Before(q.Until))
+}
+
+// List lists the files that may hold such values, by source and time. It opens
+// none of them.
+func (a *Archiver) List(ctx context.Context, q Query) ([]File, error) {
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	var files []File
+	err := a.scan(ctx, q.under(), func(f File) error {
+		if q.wantsFile(f) {
+			files = append(files, f)
+		}
+		return nil
+	})
+	return files, err
+}
+
+// scan visits the files whose names begin in a certain way, by name. One whose
+// move to cold/ was interrupted is there twice; only the earlier one is visited.
+func (a *Archiver) scan(ctx context.Context, under string, visit func(File) error) error {
+	warm, stopWarm := iter.Pull2(a.listed(ctx, historyPrefix+under))
+	defer stopWarm()
+	cold, stopCold := iter.Pull2(a.listed(ctx, coldPrefix+under))
+	defer stopCold()
+	w, errWarm, moreWarm := warm()
+	c, errCold, moreCold := cold()
+	for moreWarm || moreCold {
+		if errWarm != nil {
+			return errWarm
+		}
+		if errCold != nil {
+			return errCold
+		}
+		var next File
+		if fromWarm := moreWarm && (!moreCold || w.name <= c.name); fromWarm {
+			next = w
+			if moreCold && c.name == w.name {
+				c, errCold, moreCold = cold()
+			}
+			w, errWarm, moreWarm = warm()
+		} else {
+			next = c
+			c, errCold, moreCold = cold()
+		}
+		if err := visit(next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listed goes through the archive's files under a prefix.
+func (a *Archiver) listed(ctx context.Context, prefix string) iter.Seq2[File, error] {
+	return func(yield func(File, error) bool) {
+		for o, err := range a.files.list(ctx, prefix) {
+			if err != nil {
+				yield(File{}, err)
+				return
+			}
+			f, ok := parseKey(o.key)
+			f.Bytes = o.size
+			if ok && !yield(f, nil) {
+				return
+			}
+		}
+	}
+}
+
+// read goes through the rows of a file. It returns how many there are, and an
+// error of code corrupt if they are not those that the file's name tells of.
+func (a *Archiver) read(ctx context.Context, f File, visit func(*row) error) (int64, error) {
+	data, err := a.files.read(ctx, f.Key)
+	if err != nil {
+		return 0, err
+	}
+	return readRows(f, data, visit)
+}
+
+func readRows(f File, data []byte, visit func(*row) error) (int64, error) {
+	var d digest
+	err := decode(data, func(r *row) error {
+		if err := d.add(r); err != nil {
+			return err
+		}
+		return visit(r)
+	})
+	if err != nil {
+		return 0, domain.Errorf(domain.CodeOf(err), "%s: %w", f.Key, err)
+	}
+	if name := d.name(); name != f.name {
+		return 0, domain.Errorf(domain.CodeCorrupt, "%s is damaged: what it holds would be %s", f.Key, strings.TrimPrefix(name, d.at+"/"))
+	}
+	return d.rows, nil
+}
+
+func noVisit(*row) error { return nil }
+
+// Checked is what Verify found.
+type Checked struct {
+	Files int64 `json:"files"`
+	Rows  int64 `json:"rows"`
+	Bytes int64 `json:"bytes"`
+	// Damaged are the files that do not hold what they should, or could not be
+	// read.
+	Damaged []Damage `json:"damaged"`
+}
+
+// Damage is what is wrong with a file.
+type Damage struct {
+	File
+	Error string `json:"error"`
+}
+
+// Verify reads all files that may hold such values and checks every row.
+func (a *Archiver) Verify(ctx context.Context, q Query) (Checked, error) {
+	var c Checked
+	if err := q.check(); err != nil {
+		return c, err
+	}
+	err := a.scan(ctx, q.under(), func(f File) error {
+		if !q.wantsFile(f) {
+			return nil
+		}
+		c.Files++
+		c.Bytes += f.Bytes
+		rows, err := a.read(ctx, f, noVisit)
+		c.Rows += rows
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			c.Damaged = append(c.Damaged, Damage{f, err.Error()})
+		}
+		return nil
+	})
+	return c, err
+}

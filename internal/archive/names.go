@@ -1,0 +1,129 @@
+package archive
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/internal/domain"
+)
+
+const (
+	historyPrefix = "history/"
+	coldPrefix    = "cold/"
+)
+
+// longestSource is how much of a source's name a folder's name has, which file
+// systems limit.
+const longestSource = 180
+
+// File is one file of the archive, as its name tells.
+type File struct {
+	// Key is where it lies in the bucket.
+	Key string `json:"key"`
+	// Source is as in the key: a name that is too long for a folder is
+	// shortened.
+	Source string `json:"source"`
+	Day    string `json:"day"`
+	Cold   bool   `json:"cold"`
+	Rows   int64  `json:"rows"`
+	Bytes  int64  `json:"bytes"`
+	// First and Last are when the first and the last value were stored.
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+
+	name string // Key without its prefix
+}
+
+// sourceFolder is the part of a key that names a source.
+func sourceFolder(source string) string {
+	name := url.PathEscape(source)
+	if len(name) > longestSource {
+		sum := sha256.Sum256([]byte(source))
+		name = name[:longestSource-17] + "~" + hex.EncodeToString(sum[:8])
+	}
+	return "source=" + name
+}
+
+// partition is the part of a key that names a source and a day.
+func partition(source, day string) string { return sourceFolder(source) + "/day=" + day }
+
+// nameOf is the name of the file of sorted rows of one partition.
+func nameOf(rows []row) (string, error) {
+	var d digest
+	for i := range rows {
+		if err := d.add(&rows[i]); err != nil {
+			return "", err
+		}
+	}
+	return d.name(), nil
+}
+
+// digest sums rows up in a file's name.
+type digest struct {
+	at          string
+	first, last int64
+	rows        int64
+	identities  []byte
+}
+
+func (d *digest) add(r *row) error {
+	at := partition(r.Source, r.day())
+	if d.rows == 0 {
+		d.at, d.first, d.last = at, r.StoredAt, r.StoredAt
+	}
+	if at != d.at {
+		return domain.Errorf(domain.CodeCorrupt, "a file holds values of %s and of %s", d.at, at)
+	}
+	d.first, d.last = min(d.first, r.StoredAt), max(d.last, r.StoredAt)
+	d.rows++
+	id := r.identity()
+	d.identities = append(d.identities, id[:]...)
+	return nil
+}
+
+func (d *digest) name() string {
+	sum := sha256.Sum256(d.identities)
+	return fmt.Sprintf("%s/part-%d-%d-%d-%x.parquet", d.at, d.first, d.last, d.rows, sum[:16])
+}
+
+var fileName = regexp.MustCompile(`^part-(-?\d+)-(-?\d+)-(\d+)-[0-9a-f]{32}\.parquet$`)
+
+// parseKey reads what a key tells; false if it is no file of the archive.
+func parseKey(key string) (f File, ok bool) {
+	f = File{Key: key}
+	if f.name, f.Cold = strings.CutPrefix(key, coldPrefix); !f.Cold {
+		if f.name, ok = strings.CutPrefix(key, historyPrefix); !ok {
+			return f, false
+		}
+	}
+	folders, file := path.Split(f.name)
+	source, dayFolder, ok := strings.Cut(strings.TrimSuffix(folders, "/"), "/")
+	source, isSource := strings.CutPrefix(source, "source=")
+	var isDay bool
+	f.Day, isDay = strings.CutPrefix(dayFolder, "day=")
+	parts := fileName.FindStringSubmatch(file)
+	if !ok || !isSource || !isDay || parts == nil {
+		return f, false
+	}
+	var numbers [3]int64
+	for i := range numbers {
+		n, err := strconv.ParseInt(parts[i+1], 10, 64)
+		if err != nil {
+			return f, false
+		}
+		numbers[i] = n
+	}
+	f.First, f.Last, f.Rows = time.UnixMicro(numbers[0]).UTC(), time.UnixMicro(numbers[1]).UTC(), numbers[2]
+	var err error
+	if f.Source, err = url.PathUnescape(source); err != nil {
+		f.Source = source
+	}
+	return f, true
+}

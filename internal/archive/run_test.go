@@ -1,0 +1,97 @@
+package archive
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/internal/refresh"
+)
+
+// TestDaily: once a day at the hour, and sooner after a failure.
+func TestDaily(t *testing.T) {
+	a, err := New(newMemory(), buckets["memory"](t), Options{Hour: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		midnight := time.Now().UTC()
+		ctx, cancel := context.WithCancel(t.Context())
+		var at []time.Duration
+		a.daily(ctx, func(_ context.Context, now time.Time) error {
+			at = append(at, now.Sub(midnight))
+			switch len(at) {
+			case 2, 3:
+				return errCrash
+			case 5:
+				cancel()
+			}
+			return nil
+		})
+		expected := []time.Duration{3 * time.Hour, 27 * time.Hour, 28 * time.Hour, 29 * time.Hour, 51 * time.Hour}
+		if !slices.Equal(at, expected) {
+			t.Errorf("it worked after %v instead of %v", at, expected)
+		}
+	})
+}
+
+// TestOnce: whole days move that are old enough.
+func TestOnce(t *testing.T) {
+	values := []refresh.Value{value("s", "a", 1, start, "1"), value("s", "a", 2, start.Add(day-time.Microsecond), "2"), value("s", "a", 3, start.Add(day), "3")}
+	w := newWorld(t, buckets["memory"](t), Options{}, values...)
+	for _, step := range []struct {
+		after              time.Duration
+		left, files, colds int
+	}{
+		{31*day - time.Second, 3, 0, 0},
+		{31 * day, 1, 1, 0},
+		{32*day - time.Second, 1, 1, 0},
+		{32 * day, 0, 2, 0},
+		{181*day - time.Second, 0, 2, 0},
+		{181 * day, 0, 2, 1},
+		{182 * day, 0, 2, 2},
+	} {
+		w.ok(w.Once(t.Context(), start.Add(step.after)))
+		files, err := w.List(t.Context(), Query{})
+		w.ok(err)
+		colds := 0
+		for _, f := range files {
+			if f.Cold {
+				colds++
+			}
+		}
+		if len(w.history.rows) != step.left || len(files) != step.files || colds != step.colds {
+			t.Errorf("after %s %d values are in the store, and of %d files %d are cold; want %+v", step.after, len(w.history.rows), len(files), colds, step)
+		}
+	}
+	w.archivedOnce(values)
+}
+
+// TestRunEnds with its context.
+func TestRunEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	newWorld(t, buckets["memory"](t), Options{}).Run(ctx)
+}
+
+func TestUntilHour(t *testing.T) {
+	for _, c := range []struct {
+		now  string
+		hour int
+		want time.Duration
+	}{
+		{"2026-10-16T02:59:59Z", 3, time.Second},
+		{"2026-10-16T03:00:00Z", 3, 24 * time.Hour},
+		{"2026-10-16T01:30:00+09:00", 0, 7*time.Hour + 30*time.Minute},
+	} {
+		now, err := time.Parse(time.RFC3339, c.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := untilHour(now, c.hour); got != c.want {
+			t.Errorf("from %s until %d it is %s instead of %s", c.now, c.hour, got, c.want)
+		}
+	}
+}

@@ -261,22 +261,27 @@ func (l *lane) call(ctx context.Context, tasks []*task) {
 	}
 	for source, todo := range bySource {
 		for len(todo) > 0 {
-			n := l.reserve(ctx, source, len(todo))
-			if n == 0 {
+			grant := l.reserve(ctx, source, len(todo))
+			if grant.Calls == 0 {
 				// The engine stops; they are taken again.
 				l.freePlaces(len(todo))
 				return
 			}
-			for _, t := range todo[:n] {
+			for _, t := range todo[:grant.Calls] {
 				l.work.Go(func() { l.attempt(ctx, t) })
 			}
-			todo = todo[n:]
+			todo = todo[grant.Calls:]
+			if len(todo) > 0 {
+				// Asking sooner would be another place in the line, and this one
+				// would go to waste.
+				pause(ctx, grant.RetryAt.Sub(l.Now()))
+			}
 		}
 	}
 }
 
-// reserve waits until at least one call is granted; 0 only if ctx ends.
-func (l *lane) reserve(ctx context.Context, source string, n int) int {
+// reserve waits until at least one call is granted; none only if ctx ends.
+func (l *lane) reserve(ctx context.Context, source string, n int) rate.Grant {
 	for delay := 100 * time.Millisecond; ctx.Err() == nil; {
 		grant, err := l.Rate.Reserve(ctx, source, l.priority, n)
 		if err != nil {
@@ -287,12 +292,12 @@ func (l *lane) reserve(ctx context.Context, source string, n int) int {
 			continue
 		}
 		if grant.Calls > 0 {
-			return grant.Calls
+			return grant
 		}
 		l.counters.Waited.Add(1)
 		pause(ctx, max(grant.RetryAt.Sub(l.Now()), time.Millisecond))
 	}
-	return 0
+	return rate.Grant{}
 }
 
 // attempt makes one call that was granted and deals with its answer.
@@ -366,7 +371,7 @@ func (l *lane) judge(ctx context.Context, t *task, f Fetched) {
 // again calls once more after a while.
 func (l *lane) again(ctx context.Context, t *task, d time.Duration) {
 	pause(ctx, d)
-	if l.reserve(ctx, t.event.Source, 1) == 0 {
+	if l.reserve(ctx, t.event.Source, 1).Calls == 0 {
 		l.freePlaces(1)
 		return
 	}

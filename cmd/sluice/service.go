@@ -10,6 +10,7 @@ import (
 	"sluice/internal/engine"
 	"sluice/internal/httpapi"
 	"sluice/internal/metrics"
+	"sluice/internal/quota"
 	"sluice/internal/schedule"
 	"sluice/internal/source"
 	"sluice/internal/source/github"
@@ -28,15 +29,8 @@ func harvests(o cli.ServiceOptions) map[string]schedule.Policy {
 	return map[string]schedule.Policy{"github": *o.Harvest}
 }
 
-// open assembles a service and its API.
-func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
-	src, err := github.New(github.Options{
-		BaseURL: o.GitHubURL, Collaborator: o.Collect.Collaborator, Contributed: o.Collect.Contributed,
-		OnlyOwnCommits: o.Collect.OwnCommits, NoGraphQL: o.Collect.NoGraphQL, SweepEvery: o.Collect.SweepEvery,
-	})
-	if err != nil {
-		return nil, err
-	}
+// quotaOf is GitHub's quota with what was said about it.
+func quotaOf(o cli.ServiceOptions) quota.Config {
 	limits := wiring.GitHubQuota(o.Floor)
 	for name, bucket := range limits.Buckets {
 		bucket.Limit = min(bucket.Limit, cmp.Or(o.Limit, bucket.Limit))
@@ -46,13 +40,25 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 		bucket.PointsPerMinute = cmp.Or(o.Points, bucket.PointsPerMinute)
 		limits.Buckets[name] = bucket
 	}
+	return limits
+}
+
+// open assembles a service and its API.
+func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
+	src, err := github.New(github.Options{
+		BaseURL: o.GitHubURL, Collaborator: o.Collect.Collaborator, Contributed: o.Collect.Contributed,
+		OnlyOwnCommits: o.Collect.OwnCommits, NoGraphQL: o.Collect.NoGraphQL, SweepEvery: o.Collect.SweepEvery,
+	})
+	if err != nil {
+		return nil, err
+	}
 	refreshes, err := refreshOf(o)
 	if err != nil {
 		return nil, err
 	}
 	svc, err := wiring.Open(ctx, wiring.Options{
 		DataDir: o.DataDir, Holder: o.Holder, Servers: wiring.Servers(o.Servers), Scheduler: o.Roles.Scheduler,
-		Quota: limits, Sources: []source.Source{src},
+		Quota: quotaOf(o), Sources: []source.Source{src},
 		Engine: engine.Config{
 			Workers: o.Workers, RequestsOnly: !o.Roles.Worker, PoolTokens: o.PoolTokens, DiscoverOnly: o.DiscoverOnly,
 			Lease: o.Lease, Harvests: harvests(o), Log: o.Log,

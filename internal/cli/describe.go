@@ -103,14 +103,13 @@ func reasons(p engine.Progress) string {
 func isQuota(w engine.LaneWait) bool { return w.Reason != reasonText(w) }
 
 func reasonText(w engine.LaneWait) string {
-	// A lane is its owner, a long hash, and its bucket.
-	end := strings.LastIndexByte(w.Lane, '/')
-	owner, bucket := w.Lane[:max(end, 0)], w.Lane[end+1:]
+	// A lane is its owner and its bucket.
+	bucket := w.Lane[strings.LastIndexByte(w.Lane, '/')+1:]
 	switch w.Reason {
 	case "primary":
-		return "waits for " + bucket + " quota of owner " + shortOwner(owner)
+		return "waits for " + bucket + " quota"
 	case "floor":
-		return "waits for " + bucket + " quota beyond what owner " + shortOwner(owner) + " keeps"
+		return "waits for " + bucket + " quota beyond what its owner keeps"
 	case "points", "concurrency":
 		return "waits for the secondary limit of " + bucket
 	case "hours":
@@ -121,13 +120,16 @@ func reasonText(w engine.LaneWait) string {
 	return w.Reason
 }
 
-// shortOwner is enough of an owner's name to tell him from others.
-func shortOwner(owner string) string {
+// whoseQuota says for whose ration and until when a run waits, and what follows;
+// a line of a board has no room for that.
+func whoseQuota(w engine.LaneWait) string {
+	owner, bucket, _ := strings.Cut(w.Lane, "/")
+	// Enough of the name, a long hash, to tell him from others.
 	const enough = 4
-	if len(owner) <= enough {
-		return owner
+	if len(owner) > enough {
+		owner = owner[:enough] + "…"
 	}
-	return owner[:enough] + "…"
+	return fmt.Sprintf("waits for %s quota of owner %s until %s; goes on before what is LOW then", bucket, owner, w.Until.Local().Format("15:04:05"))
 }
 
 // forecast says what is left, when it will be done and what would speed it up.

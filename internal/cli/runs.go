@@ -78,6 +78,11 @@ func (a *App) printRun(r wire.RunDetail) {
 	fmt.Fprintf(a.Out, "run %d of %s: %s (%s, %s priority)\n", r.ID, r.Login, r.Status, r.Trigger, r.Priority)
 	fmt.Fprintf(a.Out, "  %s\n", n.describe(r.Progress))
 	fmt.Fprintf(a.Out, "  started %s, ended %s; collects up to %s\n", when(r.CreatedAt), when(r.FinishedAt), when(r.Anchor))
+	for _, w := range r.Waits {
+		if isQuota(w) && !w.Until.IsZero() {
+			fmt.Fprintf(a.Out, "  %s\n", whoseQuota(w))
+		}
+	}
 	fmt.Fprintf(a.Out, "  %s\n", ledgerText(r.LedgerSummary))
 	if r.Forecast != nil {
 		for _, line := range n.forecast(*r.Forecast) {

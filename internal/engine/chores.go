@@ -26,6 +26,8 @@ const (
 	choreHarvest
 	// choreHarvests plans the next runs of accounts that have none planned.
 	choreHarvests
+	// choreEnded plans what follows a run that ended without statistics.
+	choreEnded
 
 	// choreKinds leaves room: ids that wait must mean the same after an upgrade.
 	choreKinds = 16
@@ -70,6 +72,8 @@ func (e *Engine) do(ctx context.Context, l dispatch.Lease) {
 		again, err = e.harvest(ctx, subject)
 	case choreHarvests:
 		err = e.ensureHarvests(ctx)
+	case choreEnded:
+		err = e.ensureHarvest(ctx, subject)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
@@ -82,8 +86,13 @@ func (e *Engine) do(ctx context.Context, l dispatch.Lease) {
 		return
 	}
 	e.acknowledge(ctx, l)
-	if kind == choreFinish {
-		e.finishIfClosedAgain(ctx, subject)
+	// Dispatch ignored what was pushed for the same subject while the chore was
+	// leased: it is looked at once more.
+	switch kind {
+	case choreFinish:
+		e.deliverSoon(ctx, func(ctx context.Context) error { return e.finishIfClosed(ctx, subject) })
+	case choreHarvest:
+		e.deliverSoon(ctx, func(ctx context.Context) error { return e.ensureHarvest(ctx, subject) })
 	}
 }
 

@@ -78,7 +78,7 @@ func (e *Engine) afterEnd(ctx context.Context, account int64) error {
 	if len(e.cfg.Harvests) == 0 {
 		return nil
 	}
-	return e.Dispatch.Push(ctx, choreEntry(choreReconcile, account, time.Time{}))
+	return e.Dispatch.Push(ctx, choreEntry(choreEnded, account, time.Time{}))
 }
 
 // finish writes the outcome, again and again while the store is unavailable.

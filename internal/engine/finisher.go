@@ -62,13 +62,6 @@ func (e *Engine) finishRun(ctx context.Context, id int64) (again time.Time, err 
 	return time.Time{}, errors.Join(err, e.ensureHarvest(ctx, run.AccountID))
 }
 
-// finishIfClosedAgain looks at a run once more after the lease on its chore is
-// gone: a retried job may have closed it meanwhile, and dispatch ignored that
-// push, as the chore was leased.
-func (e *Engine) finishIfClosedAgain(ctx context.Context, id int64) {
-	e.deliverSoon(ctx, func(ctx context.Context) error { return e.finishIfClosed(ctx, id) })
-}
-
 // endRun moves a run to its last state.
 func (e *Engine) endRun(ctx context.Context, id int64, move func() (domain.Run, error)) error {
 	var run domain.Run

@@ -242,15 +242,9 @@ func (e *Engine) awaitHarvest(ctx context.Context, a domain.Account, h domain.Ha
 	return e.Dispatch.Push(ctx, choreEntry(choreHarvest, a.ID, h.At))
 }
 
-const (
-	// signupGrace is how long an account that is new, or here again, is left to
-	// whoever signs it up and begins a run himself.
-	signupGrace = time.Minute
-	// lookAgain is how often an account is looked at whose run is under way, or
-	// that is paused. The end of the one or the other says when its turn comes,
-	// but dispatch does not hear that while the chore is leased.
-	lookAgain = 10 * time.Minute
-)
+// signupGrace is how long an account that is new, or here again, is left to
+// whoever signs it up and begins a run himself.
+const signupGrace = time.Minute
 
 // harvest begins or resumes the run of an account whose turn has come. It
 // returns when to look at the account again.
@@ -268,7 +262,7 @@ func (e *Engine) harvest(ctx context.Context, account int64) (again time.Time, e
 		e.cfg.Log.Info("harvest skipped: the account is deleted", "account", a.Login)
 		return time.Time{}, e.State.DropHarvest(ctx, account)
 	case domain.AccountPaused:
-		return now.Add(lookAgain), nil
+		return time.Time{}, nil
 	}
 	last, err := e.lastRun(ctx, account)
 	if err != nil {
@@ -278,7 +272,7 @@ func (e *Engine) harvest(ctx context.Context, account int64) (again time.Time, e
 		// Its end plans what follows. Whoever began it may not have come to
 		// planning its jobs.
 		_, err = e.resume(ctx, last)
-		return now.Add(lookAgain), err
+		return time.Time{}, err
 	}
 	h, found, err := e.State.Harvest(ctx, account)
 	if err == nil && (!found || overtaken(h, last)) {
@@ -300,7 +294,7 @@ func (e *Engine) harvest(ctx context.Context, account int64) (again time.Time, e
 // beginHarvest does what was planned for now. It returns when to see whether it
 // has ended: that may be before the chore is done with.
 func (e *Engine) beginHarvest(ctx context.Context, h domain.Harvest) (again time.Time, err error) {
-	soon, later := e.cfg.Now().Add(e.cfg.Lease), e.cfg.Now().Add(lookAgain)
+	soon := e.cfg.Now().Add(e.cfg.Lease)
 	if h.Resume > 0 {
 		_, err = e.ResumeRun(ctx, h.Resume, h.Priority)
 		if domain.CodeOf(err) != domain.CodeConflict {
@@ -311,7 +305,7 @@ func (e *Engine) beginHarvest(ctx context.Context, h domain.Harvest) (again time
 	_, err = e.StartRun(ctx, h.AccountID, domain.TriggerSchedule, h.Priority)
 	if domain.CodeOf(err) == domain.CodeConflict {
 		// One is under way; its end plans what follows.
-		return later, nil
+		return time.Time{}, nil
 	}
 	return soon, err
 }

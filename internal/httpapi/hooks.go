@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -17,9 +18,12 @@ import (
 
 func (s *server) registerHooks(api huma.API) {
 	register(s, api, operation{id: "github-hook", method: http.MethodPost, path: githubHookPath, tag: "runs",
-		summary: "Take a webhook of GitHub: what it is about is collected again", status: http.StatusAccepted,
+		summary: "Take a webhook of GitHub: what it is about is collected again", status: http.StatusAccepted, body: githubHookSize,
 		errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity}}, s.githubHook)
 }
+
+// githubHookSize is the most that GitHub sends.
+const githubHookSize = 25 << 20
 
 // githubHookPath needs no token of ours: GitHub cannot send one. The signature
 // stands for it.
@@ -27,6 +31,7 @@ const githubHookPath = "/api/v1/hooks/github"
 
 type hookInput struct {
 	Event     string `header:"X-GitHub-Event" maxLength:"100"`
+	Type      string `header:"Content-Type" maxLength:"200"`
 	Signature string `header:"X-Hub-Signature-256" maxLength:"200"`
 	RawBody   []byte
 }
@@ -41,7 +46,11 @@ func (s *server) githubHook(ctx context.Context, in *hookInput) (*body[wire.Hook
 		return nil, domain.Errorf(domain.CodeUnauthorized, "the signature of this webhook is not that of the secret that was set for it")
 	}
 	answer := wire.HookAnswer{Runs: []domain.Run{}}
-	for _, login := range loginsOf(in.RawBody) {
+	if in.Event == "ping" {
+		// GitHub tries out whether somebody is here.
+		return &body[wire.HookAnswer]{answer}, nil
+	}
+	for _, login := range loginsOf(payloadOf(in)) {
 		a, err := s.Reader.AccountByLogin(ctx, "github", login)
 		if domain.CodeOf(err) == domain.CodeNotFound || err == nil && a.State != domain.AccountActive {
 			continue
@@ -59,6 +68,17 @@ func (s *server) githubHook(ctx context.Context, in *hookInput) (*body[wire.Hook
 		}
 	}
 	return &body[wire.HookAnswer]{answer}, nil
+}
+
+// payloadOf finds the event in what GitHub sends: JSON, or a form with a field
+// of JSON, as the webhook was set up.
+func payloadOf(in *hookInput) []byte {
+	if !strings.HasPrefix(in.Type, "application/x-www-form-urlencoded") {
+		return in.RawBody
+	}
+	// What is no form names nobody.
+	form, _ := url.ParseQuery(string(in.RawBody))
+	return []byte(form.Get("payload"))
 }
 
 // signedBy checks what GitHub puts into X-Hub-Signature-256.

@@ -7,6 +7,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -205,13 +206,15 @@ type operation struct {
 	id, method, path, tag, summary string
 	status                         int
 	errors                         []int
+	// body bounds a request's body; 0 is 1 MiB.
+	body int64
 }
 
 func (o operation) huma() huma.Operation {
 	return huma.Operation{
 		OperationID: o.id, Method: o.method, Path: o.path, Tags: []string{o.tag}, Summary: o.summary,
 		DefaultStatus: o.status, Errors: append([]int{http.StatusUnauthorized, http.StatusServiceUnavailable}, o.errors...),
-		MaxBodyBytes: 1 << 20, BodyReadTimeout: requestTimeout,
+		MaxBodyBytes: cmp.Or(o.body, 1<<20), BodyReadTimeout: requestTimeout,
 	}
 }
 

@@ -11,11 +11,18 @@ import (
 
 // routes is every documented endpoint.
 var routes = []string{
-	"GET /api/v1/accounts", "GET /api/v1/accounts/{id}", "GET /api/v1/accounts/{id}/statistics", "GET /api/v1/events",
-	"GET /api/v1/export", "GET /api/v1/jobs", "GET /api/v1/jobs/{id}", "GET /api/v1/quota", "GET /api/v1/runs", "GET /api/v1/runs/{id}",
+	"DELETE /api/v1/accounts/{id}", "DELETE /api/v1/timers/{id}",
+	"GET /api/v1/accounts", "GET /api/v1/accounts/{id}", "GET /api/v1/accounts/{id}/schedule", "GET /api/v1/accounts/{id}/statistics",
+	"GET /api/v1/completions", "GET /api/v1/completions/events", "GET /api/v1/events",
+	"GET /api/v1/export", "GET /api/v1/jobs", "GET /api/v1/jobs/{id}", "GET /api/v1/monitoring/completion-stats",
+	"GET /api/v1/quota", "GET /api/v1/runs", "GET /api/v1/runs/{id}",
 	"GET /api/v1/runs/{id}/events", "GET /api/v1/stats/accounts/{id}", "GET /api/v1/stats/global", "GET /api/v1/stats/leaderboard",
+	"GET /api/v1/timers", "GET /api/v1/timers/{id}", "GET /debug/redis/stats",
 	"GET /livez", "GET /readyz", "PATCH /api/v1/accounts/{id}", "POST /api/v1/accounts", "POST /api/v1/accounts/{id}/pause",
-	"POST /api/v1/accounts/{id}/resume", "POST /api/v1/jobs/{id}/retry", "POST /api/v1/runs", "POST /api/v1/runs/{id}/cancel",
+	"POST /api/v1/accounts/{id}/resume", "POST /api/v1/hooks/github", "POST /api/v1/jobs/{id}/retry",
+	"POST /api/v1/monitoring/detect-missed-timers", "POST /api/v1/runs", "POST /api/v1/runs/{id}/cancel",
+	"POST /api/v1/runs/{id}/priority", "POST /api/v1/runs/{id}/resume", "POST /api/v1/timers", "POST /api/v1/timers/{id}/redeliver",
+	"POST /api/v1/timers/{id}/reschedule", "PUT /api/v1/accounts/{id}/schedule",
 }
 
 type document struct {

@@ -71,7 +71,7 @@ func workerKilled(ctx context.Context, w *world, r *Result) error {
 	w.judgeLost(ctx, r)
 	r.exactly("done_too_early", w.seen.tooEarly(), 0)
 	w.judgeUpstream(r)
-	r.note("high_p95_ms", percentile(w.seen.times(domain.PriorityHigh), 95))
+	r.note("high_p95_ms", percentile(w.seen.highTimes(), 95))
 	return nil
 }
 
@@ -103,7 +103,7 @@ func slowStore(ctx context.Context, w *world, r *Result) error {
 	w.judgeLost(ctx, r)
 	r.exactly("done_too_early", w.seen.tooEarly(), 0)
 	w.judgeUpstream(r)
-	r.note("high_p95_ms", percentile(w.seen.times(domain.PriorityHigh), 95))
+	r.note("high_p95_ms", percentile(w.seen.highTimes(), 95))
 	return nil
 }
 
@@ -121,7 +121,7 @@ func slowLog(ctx context.Context, w *world, r *Result) error {
 	r.exactly("requests_refused", f.refused, 0)
 	w.judgeLost(ctx, r)
 	w.judgeUpstream(r)
-	r.note("high_p95_ms", percentile(w.seen.times(domain.PriorityHigh), 95))
+	r.note("high_p95_ms", percentile(w.seen.highTimes(), 95))
 	return nil
 }
 
@@ -190,7 +190,7 @@ func laneIsolation(ctx context.Context, w *world, r *Result) error {
 	if err != nil {
 		return err
 	}
-	r.exactly("high_left", w.seen.await(ctx, domain.PriorityHigh, patience), 0)
+	r.exactly("high_left", w.seen.await(ctx, domain.PriorityHigh), 0)
 	r.atLeast("low_waiting_then", float64(w.seen.count(domain.PriorityLow)), 1)
 	r.exactly("requests_refused", f.refused, 0)
 	w.judgeHigh(r)

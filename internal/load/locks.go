@@ -7,13 +7,14 @@ import (
 	"sync/atomic"
 
 	"sluice/internal/domain"
+	"sluice/internal/quota/rate"
 	"sluice/internal/refresh"
 )
 
 func atomicBuckets(ctx context.Context, w *world, r *Result) error {
 	keeper := w.instances[0].Rate
 	// The first grant begins the day.
-	if _, err := keeper.Reserve(ctx, Source, domain.PriorityHigh, 1); err != nil {
+	if _, err := rate.Wait(ctx, keeper, Source, domain.PriorityHigh, 1); err != nil {
 		return err
 	}
 	before, err := keeper.Usage(ctx, Source)
@@ -202,7 +203,7 @@ func clusterSlots(ctx context.Context, w *world, r *Result) error {
 	if err != nil {
 		return err
 	}
-	grant, err := w.instances[0].Rate.Reserve(ctx, Source, domain.PriorityLow, 1)
+	granted, err := rate.Wait(ctx, w.instances[0].Rate, Source, domain.PriorityLow, 1)
 	if err != nil {
 		return err
 	}
@@ -210,7 +211,7 @@ func clusterSlots(ctx context.Context, w *world, r *Result) error {
 	r.exactly("published", low.published.Load(), keys)
 	r.exactly("upgraded", high.upgraded.Load(), keys)
 	r.exactly("versions_forgotten", forgotten.Load(), 0)
-	r.exactly("calls_granted", int64(grant.Calls), 1)
+	r.exactly("calls_granted", int64(granted), 1)
 	w.start(ctx)
 	if refused := w.backlog(ctx, askBatch, domain.PriorityHigh); refused > 0 {
 		return domain.Errorf(domain.CodeUnavailable, "requests are refused")

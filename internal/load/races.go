@@ -150,7 +150,7 @@ func priorityInversion(ctx context.Context, w *world, r *Result) error {
 	until(ctx, func() bool { return w.counters().obsolete >= keys })
 	r.exactly("obsolete", w.counters().obsolete, keys)
 	r.exactly("calls", w.sim.Audit().Calls, keys)
-	r.note("high_p95_ms", percentile(w.seen.times(domain.PriorityHigh), 95))
+	r.note("high_p95_ms", percentile(w.seen.highTimes(), 95))
 	return nil
 }
 
@@ -163,7 +163,7 @@ func staleLoop(ctx context.Context, w *world, r *Result) error {
 		if !w.ask(ctx, entities, domain.PriorityHigh) {
 			return domain.Errorf(domain.CodeUnavailable, "requests are refused")
 		}
-		if left := w.seen.await(ctx, everybody, patience); left > 0 {
+		if left := w.seen.await(ctx, everybody); left > 0 {
 			return domain.Errorf(domain.CodeUnavailable, "%d of %d entities were not stored", left, keys)
 		}
 		// Locks are given up last; while one is held, nothing is asked for.

@@ -17,7 +17,8 @@ import (
 type tracker struct {
 	mu      sync.Mutex
 	pending map[refresh.Entity]asked
-	took    map[domain.Priority][]time.Duration
+	// took is how long HIGH took.
+	took []time.Duration
 	// settled is closed when nothing is pending; nil if nobody waits for that.
 	settled map[domain.Priority]chan struct{}
 	// early counts what the log was told is done before it was stored.
@@ -31,8 +32,7 @@ type asked struct {
 
 func newTracker() *tracker {
 	return &tracker{
-		pending: map[refresh.Entity]asked{}, took: map[domain.Priority][]time.Duration{},
-		settled: map[domain.Priority]chan struct{}{},
+		pending: map[refresh.Entity]asked{}, settled: map[domain.Priority]chan struct{}{},
 	}
 }
 
@@ -64,7 +64,9 @@ func (t *tracker) saved(rows []refresh.Refreshed) {
 	for _, row := range rows {
 		if a, ok := t.pending[row.Entity]; ok {
 			delete(t.pending, row.Entity)
-			t.took[a.priority] = append(t.took[a.priority], now.Sub(a.at))
+			if a.priority == domain.PriorityHigh {
+				t.took = append(t.took, now.Sub(a.at))
+			}
 		}
 	}
 	t.settle()
@@ -117,7 +119,7 @@ func (t *tracker) count(p domain.Priority) int64 {
 
 // await waits until nothing of a priority is pending, or too long. It returns
 // how much is.
-func (t *tracker) await(ctx context.Context, p domain.Priority, patience time.Duration) int64 {
+func (t *tracker) await(ctx context.Context, p domain.Priority) int64 {
 	t.mu.Lock()
 	if t.waiting(p) == 0 {
 		t.mu.Unlock()
@@ -146,13 +148,13 @@ func (t *tracker) tooEarly() int64 {
 	return t.early
 }
 
-// times returns how long refreshes of a priority took from being asked for to
-// being stored, and forgets them.
-func (t *tracker) times(p domain.Priority) []time.Duration {
+// highTimes returns how long HIGH refreshes took from being asked for to being
+// stored, and forgets them.
+func (t *tracker) highTimes() []time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := t.took[p]
-	t.took[p] = nil
+	out := t.took
+	t.took = nil
 	return out
 }
 

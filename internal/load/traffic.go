@@ -203,7 +203,7 @@ func (f *flow) judgeReads(r *Result) {
 
 // judgeHigh says how long HIGH took from request to stored snapshot.
 func (w *world) judgeHigh(r *Result) {
-	took := w.seen.times(domain.PriorityHigh)
+	took := w.seen.highTimes()
 	r.note("high_stored", float64(len(took)))
 	r.below("high_p95_ms", percentile(took, 95), highP95)
 }
@@ -218,7 +218,7 @@ func (w *world) judgeUpstream(r *Result) {
 
 // judgeLost waits until everything that was accepted is stored.
 func (w *world) judgeLost(ctx context.Context, r *Result) {
-	r.exactly("lost", w.seen.await(ctx, everybody, patience), 0)
+	r.exactly("lost", w.seen.await(ctx, everybody), 0)
 	r.exactly("dead_letters", w.counters().dead, 0)
 }
 

@@ -230,10 +230,10 @@ func (w *world) warm(ctx context.Context, n int) ([]refresh.Entity, error) {
 	if !w.ask(ctx, entities, domain.PriorityHigh) {
 		return nil, domain.Errorf(domain.CodeUnavailable, "requests are refused")
 	}
-	if left := w.seen.await(ctx, everybody, patience); left > 0 {
+	if left := w.seen.await(ctx, everybody); left > 0 {
 		return nil, domain.Errorf(domain.CodeUnavailable, "%d of %d entities were not stored", left, n)
 	}
-	w.seen.times(domain.PriorityHigh)
+	w.seen.highTimes()
 	for _, e := range entities {
 		if _, err := w.instances[0].Get(ctx, e); err != nil {
 			return nil, err

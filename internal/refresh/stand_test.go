@@ -91,6 +91,7 @@ func (s *stand) open() {
 
 func (s *stand) close() {
 	s.Stop()
+	s.pass(10 * time.Millisecond) // what was about to be saved is
 	_ = s.parts.Log.Close(context.WithoutCancel(s.Context()))
 	_ = s.db.Close()
 }

@@ -1,0 +1,108 @@
+package refresh_test
+
+import (
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/internal/quota/rate"
+	sim "sluice/internal/simulator/maplestory"
+	"sluice/internal/source/maplestory"
+)
+
+// gameLimits are those of a service key.
+var gameLimits = rate.Limits{
+	Hard: 500, Rate: 450, Burst: 25, LowRate: 350, LowBurst: 25, Reserve: 15, Daily: 20_000_000, DailyReserve: 2_000_000,
+}
+
+// TestRate lets a backlog be worked off over a network, as fast as it may.
+func TestRate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	w := &world{Server: sim.New(sim.Options{Characters: 4000, BodySize: 1000, Latency: sim.Latency{Jitter: 50 * time.Millisecond}})}
+	server := httptest.NewServer(w.Server)
+	t.Cleanup(server.Close)
+	var err error
+	if w.Source, err = maplestory.New(maplestory.Options{BaseURL: server.URL, Key: sim.DefaultKey}); err != nil {
+		t.Fatal(err)
+	}
+	s := newStand(t, w, func(s *stand) { s.limits, s.now = gameLimits, time.Now })
+	keys := w.keys(4000)
+	for i := 0; i < len(keys); i += 1000 {
+		p := high
+		if i >= 2000 {
+			p = low
+		}
+		_, err := s.ask(p, keys[i:i+1000]...)
+		s.check(err)
+	}
+	s.start()
+	s.pass(3 * time.Second)
+	s.Stop()
+	audit := w.Audit()
+	t.Logf("%d calls in 3 s, at most %d in a second", audit.Calls, audit.LargestSecond)
+	if audit.Violations != 0 || audit.LargestSecond > gameLimits.Hard || audit.Calls < 100 {
+		t.Errorf("got %+v", audit)
+	}
+}
+
+// TestRateOfEach works backlogs off in a time that passes as it should.
+func TestRateOfEach(t *testing.T) {
+	for name, tc := range map[string]struct {
+		highs, lows int
+		least, most int64
+	}{
+		"high":      {highs: 4000, least: 8 * 440, most: 475},
+		"low alone": {lows: 4000, least: 8 * 340, most: 375},
+		"both":      {highs: 2000, lows: 2000, least: 8 * 440, most: 475},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, sim.Options{Characters: 4000, BodySize: 1000, Latency: sim.Latency{Fixed: 100 * time.Millisecond}})
+				s := newStand(t, w, func(s *stand) { s.limits = gameLimits })
+				keys := w.keys(4000)
+				for i := 0; i < len(keys); i += 1000 {
+					p := high
+					if i >= tc.highs {
+						p = low
+					}
+					_, err := s.ask(p, keys[i:i+1000]...)
+					s.check(err)
+				}
+				s.start()
+				s.pass(8 * time.Second)
+				a := w.Audit()
+				if a.Violations != 0 || int64(a.LargestSecond) > tc.most || a.Calls < tc.least {
+					t.Errorf("%d calls in 8 s, at most %d in a second, %d violations", a.Calls, a.LargestSecond, a.Violations)
+				}
+			})
+		})
+	}
+}
+
+// TestHighGoesFirst: LOW stands back while many HIGH requests wait.
+func TestHighGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{Characters: 6000, BodySize: 1000})
+		s := newStand(t, w, func(s *stand) { s.limits = gameLimits })
+		keys := w.keys(6000)
+		for i := 0; i < 4000; i += 1000 {
+			_, err := s.ask(high, keys[i:i+1000]...)
+			s.check(err)
+		}
+		_, err := s.ask(low, keys[4000:]...)
+		s.check(err)
+		s.Lags()
+		synctest.Wait()
+		s.start()
+		s.pass(5 * time.Second)
+		usage, err := s.parts.Rate.Usage(t.Context(), game)
+		s.check(err)
+		if usage.UsedLow > 100 || usage.Used < 2000 {
+			t.Errorf("of %d calls %d were LOW", usage.Used, usage.UsedLow)
+		}
+		s.until("LOW has its turn", func() bool { return s.Lags()["LOW"].Records == 0 })
+	})
+}

@@ -40,8 +40,9 @@ $(LINT):
 bench: build ## the numbers, beside peers and raw limits measured in the same run
 	./scripts/bench
 
-chaos: build servers ## the long proofs: SIGKILL at random instants; several machines and every fault
-	CGO_ENABLED=1 $(GO) test -race -timeout 60m -count=1 -run Chaos ./cmd/sluice -args -kills=200 -faults=75 -accounts=50
+chaos: build servers ## the long proofs: SIGKILL at random instants; several machines and every fault; timers on five servers
+	CGO_ENABLED=1 $(GO) test -race -timeout 60m -count=1 -run 'Chaos|TimersManyServers' ./cmd/sluice \
+		-args -kills=200 -faults=75 -accounts=50 -timers=10000 -timer-seconds=60
 
 load: build ## the sixteen load scenarios of the refresh pipeline, embedded
 	./bin/sluice load --seconds 60

@@ -173,7 +173,7 @@ func (s *timerServers) tend(all bool) {
 		if !p.killed && p.now().ended() {
 			// Whoever supervises it starts it again: no timer may be lost by it.
 			text := p.now().err.text()
-			s.t.Logf("a server ended by itself: …%s", text[max(0, len(text)-1000):])
+			s.t.Errorf("a server ended by itself: …%s", text[max(0, len(text)-1000):])
 			p.killed = true
 		}
 		if p.killed {

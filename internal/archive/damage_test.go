@@ -123,7 +123,7 @@ func TestASoundColdCopyIsNotWrittenOver(t *testing.T) {
 	w.ok(err)
 	for _, f := range files {
 		w.ok(w.files.copy(t.Context(), coldPrefix+f.name, f.Key))
-		w.damage(f.Key, damages["one bit"])
+		w.damage(f.Key, damages["cut off"])
 	}
 	_, err = w.Cool(t.Context(), far)
 	w.ok(err)
@@ -151,7 +151,7 @@ func TestEveryBit(t *testing.T) {
 	}
 	data := encoded(rows)
 	noticed := 0
-	for at := range len(data) {
+	for at := range data {
 		changed := bytes.Clone(data)
 		changed[at] ^= 1 << (at % 8)
 		i, same := 0, true

@@ -69,15 +69,16 @@ func serving(so ServiceOptions, url string) string {
 // do not answer.
 const serverPatience = time.Second
 
-// openPatiently waits for the servers that processes share: they may be
-// restarting, and a process that gives up would have to be started again by
-// somebody. Everything else that is wrong is told at once.
-func (a *App) openPatiently(ctx context.Context, so ServiceOptions) (*Service, error) {
+// patiently does something with the servers that processes share, again and
+// again while they do not answer: they may be restarting, and a process that
+// gives up would have to be started again by somebody. Everything else that is
+// wrong is told at once.
+func (a *App) patiently(ctx context.Context, so ServiceOptions, do func() error) error {
 	said := ""
 	for {
-		svc, err := a.Open(ctx, so)
+		err := do()
 		if domain.CodeOf(err) != domain.CodeUnavailable || !so.Servers.Shared() {
-			return svc, err
+			return err
 		}
 		if said != err.Error() {
 			said = err.Error()
@@ -86,7 +87,7 @@ func (a *App) openPatiently(ctx context.Context, so ServiceOptions) (*Service, e
 		select {
 		case <-time.After(serverPatience):
 		case <-ctx.Done():
-			return nil, err
+			return err
 		}
 	}
 }
@@ -103,7 +104,11 @@ func (a *App) serve(ctx context.Context, so ServiceOptions, addr string, ready f
 	if err != nil {
 		return err
 	}
-	svc, err := a.openPatiently(ctx, so)
+	var svc *Service
+	err = a.patiently(ctx, so, func() error {
+		svc, err = a.Open(ctx, so)
+		return err
+	})
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -112,7 +117,7 @@ func (a *App) serve(ctx context.Context, so ServiceOptions, addr string, ready f
 	if err := svc.Announce(url); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	if err := svc.Start(ctx); err != nil {
+	if err := a.patiently(ctx, so, func() error { return svc.Start(ctx) }); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	ready(ctx, svc, url)

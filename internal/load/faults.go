@@ -64,8 +64,8 @@ type faults struct {
 	// down says that nobody hands out locks and calls; unless Kafka carries
 	// requests, nobody does that either.
 	down atomic.Bool
-	// store, log and upstream are slow.
-	store, log, upstream stall
+	// store, log and upstream are slow; taking holds what workers have taken.
+	store, log, upstream, taking stall
 	// released counts the locks that were given up; granted the calls that may
 	// be made, and ended those that were, or never will be.
 	released, granted, ended atomic.Int64
@@ -77,6 +77,7 @@ func (f *faults) heal() {
 	f.store.end()
 	f.log.end()
 	f.upstream.end()
+	f.taking.end()
 }
 
 // ports are one instance's parts with the faults in between.
@@ -163,7 +164,11 @@ func (c *faultyConsumer) Take(ctx context.Context, n int) ([]eventlog.Record, er
 	if err := c.reachLog(); err != nil {
 		return nil, err
 	}
-	return c.Consumer.Take(ctx, n)
+	records, err := c.Consumer.Take(ctx, n)
+	if err == nil && len(records) > 0 {
+		err = c.taking.wait(ctx)
+	}
+	return records, err
 }
 
 // Done implements eventlog.Consumer. The tracker looks whether it is too early.

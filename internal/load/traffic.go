@@ -20,7 +20,7 @@ const (
 	// their waiting counts.
 	readsAtOnce = 500
 	// warmed is how many entities readers know.
-	warmed = 500
+	warmed = 400
 	// readRate is how many reads are made a second where readers are watched.
 	readRate = 2000
 )

@@ -46,6 +46,8 @@ type world struct {
 	// api is where the first instance serves reads.
 	api string
 
+	// before is what the workers had done when the scenario began.
+	before counters
 	next   atomic.Int64
 	turn   atomic.Int64
 	client *http.Client
@@ -224,6 +226,22 @@ func (w *world) backlog(ctx context.Context, n int, p domain.Priority) (refused 
 	return refused
 }
 
+// ready sets all instances to work and waits until they have shared the work
+// out: while they do, one may be handed what another has begun. What happened
+// until then does not count.
+func (w *world) ready(ctx context.Context) error {
+	w.start(ctx)
+	if _, err := w.warm(ctx, warmed); err != nil {
+		return err
+	}
+	// Locks are given up last.
+	until(ctx, func() bool { return w.released.Load() >= warmed })
+	w.released.Store(0)
+	w.sim.ResetAudit()
+	w.before = w.counters()
+	return nil
+}
+
 // warm has entities stored, for readers to read.
 func (w *world) warm(ctx context.Context, n int) ([]refresh.Entity, error) {
 	entities := w.fresh(n)
@@ -242,8 +260,11 @@ func (w *world) warm(ctx context.Context, n int) ([]refresh.Entity, error) {
 	return entities, nil
 }
 
-// counters sums up what the workers of all instances did.
+// counters sums up what the workers of all instances have done since the
+// scenario began.
 func (w *world) counters() (c counters) {
+	c.stored, c.touched, c.obsolete = -w.before.stored, -w.before.touched, -w.before.obsolete
+	c.received, c.kept, c.dead = -w.before.received, -w.before.kept, -w.before.dead
 	for _, i := range w.instances {
 		of := i.Worker().Counters()
 		c.stored += of.Stored.Load()

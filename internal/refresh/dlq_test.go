@@ -42,6 +42,7 @@ func buried(t *testing.T, n int) (*stand, *failing) {
 	_, err := s.ask(high, names(n)...)
 	s.check(err)
 	s.until("all are buried", func() bool { return s.Worker().Counters().Dead.Load() == int64(n) && len(s.letters()) == n })
+	s.pass(time.Minute)
 	up.healed.Store(true)
 	return s, up
 }

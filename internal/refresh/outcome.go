@@ -3,6 +3,7 @@ package refresh
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"time"
 
 	"sluice/internal/domain"
@@ -68,8 +69,9 @@ func (w *Worker) saveRows(ctx context.Context, rows []Refreshed) (saved []Saved,
 // place stays taken, so that no more is taken than can be held.
 func (l *lane) save(ctx context.Context, t *task, f Fetched) {
 	item := &save{refreshed: Refreshed{Entity: t.event.Entity, Version: t.event.Version, At: l.Now(), Body: f.Body, Hash: f.Hash}}
+	group := l.saves[maphash.Comparable(l.seed, t.event.Entity)%saveGroups]
 	ended, err := l.insist(ctx, func() error {
-		if err := l.saves.Do(ctx, item); err != nil {
+		if err := group.Do(ctx, item); err != nil {
 			return err
 		}
 		return item.err

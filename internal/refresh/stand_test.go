@@ -3,6 +3,7 @@ package refresh_test
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -80,7 +81,7 @@ func (s *stand) open() {
 	keeper, err := ratememory.New(map[string]rate.Limits{game: s.limits}, ratememory.Options{Store: ratesqlite.New(s.db), Now: s.now})
 	s.check(err)
 	s.parts = refresh.Parts{
-		Log:       &shakyLog{embedded.New(s.db, embedded.Options{}), s.faults},
+		Log:       &shakyLog{embedded.New(s.db, embedded.Options{Log: slog.New(slog.DiscardHandler)}), s.faults},
 		Coalescer: &shakyCoalescer{coalescememory.New(coalesce.Lives{}, s.now), s.faults},
 		Snapshots: &shakyStore{store, s.faults}, Rate: &shakyRate{keeper, s.faults},
 		Cache: cachememory.New(cachememory.Options{Now: s.now}), Upstreams: map[string]refresh.Upstream{game: s.upstream}, Now: s.now,

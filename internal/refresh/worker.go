@@ -3,6 +3,7 @@ package refresh
 import (
 	"cmp"
 	"context"
+	"hash/maphash"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -51,7 +52,10 @@ type WorkerCounters struct {
 // Worker carries out refreshes: obsolete? reserve, call, save, done, release.
 type Worker struct {
 	WorkerOptions
-	saves    *batch.Group[save]
+	// saves are several, so that one prepares its values while another waits
+	// for the disk. All results of an entity go the same way.
+	saves    [saveGroups]*batch.Group[save]
+	seed     maphash.Seed
 	counters WorkerCounters
 }
 
@@ -60,6 +64,7 @@ const (
 	lowBatch  = 100
 	// savePatience lets results that come together be saved together.
 	savePatience = 2 * time.Millisecond
+	saveGroups   = 4
 )
 
 // NewWorker returns a worker that does not run yet.
@@ -75,8 +80,10 @@ func NewWorker(o WorkerOptions) (*Worker, error) {
 	if o.Slog == nil {
 		o.Slog = slog.New(slog.DiscardHandler)
 	}
-	w := &Worker{WorkerOptions: o}
-	w.saves = batch.New(lowBatch, w.applySaves).Patient(savePatience)
+	w := &Worker{WorkerOptions: o, seed: maphash.MakeSeed()}
+	for i := range w.saves {
+		w.saves[i] = batch.New(lowBatch, w.applySaves).Patient(savePatience)
+	}
 	return w, nil
 }
 

@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// chore does what is no timer but waits for its time like one.
-func (s *Service) chore(ctx context.Context, t Taken) {
+// chore does what is no timer but waits for its time like one. Of several all
+// want the same.
+func (s *Service) chore(ctx context.Context, taken ...Taken) {
 	var err error
 	next := time.Time{}
-	switch {
-	case t.ID == RebuildID || isGuard(t.ID):
+	switch id := taken[0].ID; {
+	case id == RebuildID || isGuard(id):
 		err = s.rebuild(ctx)
-	case t.ID == MissedID:
+	case id == MissedID:
 		_, err = s.DetectMissed(ctx)
-	case t.ID == PruneID:
+	case id == PruneID:
 		if err = s.prune(ctx); err == nil {
 			next = s.nextPrune().At
 		}
@@ -24,15 +25,15 @@ func (s *Service) chore(ctx context.Context, t Taken) {
 		return // it is handed out again
 	}
 	if err != nil {
-		s.Slog.Warn("timer chore; trying again", "chore", t.ID, "error", err)
+		s.Slog.Warn("timer chore; trying again", "chore", taken[0].ID, "error", err)
 		next = s.Now().Add(retryStore)
 	}
 	ctx = context.WithoutCancel(ctx)
 	if next.IsZero() {
-		s.tellTrigger(ctx, outcome{done: []Taken{t}})
+		s.tellTrigger(ctx, outcome{done: taken})
 		return
 	}
-	s.tellTrigger(ctx, outcome{again: []Again{{t, next}}})
+	s.tellTrigger(ctx, outcome{again: later(taken, next)})
 }
 
 // rebuildBatch is how many timers the trigger is told of at once.

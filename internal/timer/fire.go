@@ -62,13 +62,20 @@ func pause(ctx context.Context, d time.Duration) {
 // handle does what a batch asks for. Webhooks and chores end with running;
 // everything else with ctx.
 func (s *Service) handle(running, ctx context.Context, batch Batch, received time.Time) {
-	timers := batch.Taken[:0:0]
+	var timers, rebuilds []Taken
 	for _, t := range batch.Taken {
-		if t.ID[0] == '~' {
+		switch {
+		case t.ID == RebuildID || isGuard(t.ID):
+			rebuilds = append(rebuilds, t)
+		case t.ID[0] == '~':
 			s.work.Go(func() { s.chore(running, t) })
-		} else {
+		default:
 			timers = append(timers, t)
 		}
+	}
+	if len(rebuilds) > 0 {
+		// Filling the trigger once serves all who ask for it.
+		s.work.Go(func() { s.chore(running, rebuilds...) })
 	}
 	if len(timers) > 0 {
 		s.fire(running, ctx, timers, batch.Now.Add(time.Since(received)))

@@ -3,6 +3,8 @@ package mongo
 import (
 	"context"
 	"errors"
+	"reflect"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -72,6 +74,9 @@ func (l *Log) store(ctx context.Context, completions []*timer.Completion) error 
 	}
 	_, err := l.entries.BulkWrite(ctx, inserts, options.BulkWrite().SetOrdered(false))
 	present, err := duplicates(completions, err)
+	if err == nil && len(present) > 0 {
+		present, err = l.different(ctx, present)
+	}
 	if err != nil || len(present) == 0 {
 		return failure(ctx, err)
 	}
@@ -87,6 +92,37 @@ func (l *Log) store(ctx context.Context, completions []*timer.Completion) error 
 	}
 	_, err = l.entries.BulkWrite(ctx, updates, options.BulkWrite().SetOrdered(false))
 	return failure(ctx, err)
+}
+
+// different leaves out what the log has as it is. A call that is repeated after
+// it ran out of time must not have all of its work before it again.
+func (l *Log) different(ctx context.Context, completions []*timer.Completion) ([]*timer.Completion, error) {
+	ids := make([]string, len(completions))
+	for i, c := range completions {
+		ids[i] = text(c.Timer)
+	}
+	found, err := l.entries.Find(ctx, bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}})
+	if err != nil {
+		return nil, err
+	}
+	var records []record
+	if err := found.All(ctx, &records); err != nil {
+		return nil, err
+	}
+	known := make(map[string]record, len(records))
+	for _, r := range records {
+		known[r.TimerID] = r.plain()
+	}
+	return slices.DeleteFunc(completions, func(c *timer.Completion) bool {
+		r, ok := known[text(c.Timer)]
+		return ok && reflect.DeepEqual(r, newRecord(c).plain())
+	}), nil
+}
+
+// plain is the record without what is there for people alone, and cut.
+func (r record) plain() record {
+	r.DueAt, r.NotifiedAt = time.Time{}, time.Time{}
+	return r
 }
 
 // codeDuplicate is the server's for a record whose id is there.

@@ -1,0 +1,109 @@
+package refresh_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"sluice/internal/quota/rate"
+	ratememory "sluice/internal/quota/rate/memory"
+	"sluice/internal/refresh"
+	cachememory "sluice/internal/refresh/cache/memory"
+	"sluice/internal/refresh/coalesce"
+	coalescememory "sluice/internal/refresh/coalesce/memory"
+	"sluice/internal/refresh/eventlog/embedded"
+	refreshsqlite "sluice/internal/refresh/sqlite"
+	sim "sluice/internal/simulator/maplestory"
+	"sluice/internal/sqlitedb"
+)
+
+// bodies are such values as are kept of the game, about 17 KB each.
+func bodies(n int) []refresh.Fetched {
+	world := sim.New(sim.Options{Characters: n})
+	out := make([]refresh.Fetched, n)
+	for i := range out {
+		truth, _ := world.Truth(world.Ocid(i), time.Now())
+		out[i] = refresh.Fetched{Verdict: refresh.FetchDone, Body: truth.Value, Hash: sha256.Sum256(truth.Value), Received: 300_000}
+	}
+	return out
+}
+
+// benchPipeline is a pipeline on the embedded database whose upstream and rate
+// cost nothing.
+func benchPipeline(b *testing.B, up refresh.Upstream) *refresh.Pipeline {
+	b.Helper()
+	db, err := sqlitedb.Open(b.Context(), sqlitedb.Options{Dir: b.TempDir(), Holder: "a benchmark"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	store, err := refreshsqlite.New(db, refreshsqlite.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	free := rate.Limits{Hard: 900_000_000, Rate: 400_000_000, Burst: 400_000_000, LowRate: 400_000_000, LowBurst: 400_000_000}
+	keeper, err := ratememory.New(map[string]rate.Limits{game: free}, ratememory.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	log := embedded.New(db, embedded.Options{Log: slog.New(slog.DiscardHandler)})
+	p, err := refresh.NewPipeline(refresh.Parts{
+		Log: log, Coalescer: coalescememory.New(coalesce.Lives{}, nil), Snapshots: store, Rate: keeper,
+		Cache: cachememory.New(cachememory.Options{}), Upstreams: map[string]refresh.Upstream{game: up},
+	}, refresh.Settings{Works: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		p.Stop()
+		_ = log.Close(context.WithoutCancel(b.Context()))
+		_ = db.Close()
+	})
+	return p
+}
+
+// BenchmarkRefresh works a backlog off: of values that are new, and of values
+// that have not changed. An operation is one refresh.
+func BenchmarkRefresh(b *testing.B) {
+	for _, changed := range []bool{true, false} {
+		b.Run(fmt.Sprintf("changed=%t", changed), func(b *testing.B) {
+			values := bodies(256)
+			up := scripted(func(_ context.Context, key string, _ int) refresh.Fetched { return values[len(key)%2*128+int(key[len(key)-1])] })
+			p := benchPipeline(b, up)
+			counters := p.Worker().Counters()
+			entities := make([]refresh.Entity, b.N)
+			for i := range entities {
+				entities[i] = entity(fmt.Sprintf("item-equipment:%064d", i))
+			}
+			work := func() {
+				ask(b, p, entities)
+				before := counters.Stored.Load() + counters.Touched.Load()
+				b.ResetTimer()
+				p.Start(b.Context())
+				for counters.Stored.Load()+counters.Touched.Load() < before+int64(b.N) {
+					<-time.After(time.Millisecond)
+				}
+			}
+			<-time.After(1100 * time.Millisecond) // the keeper's first second
+			work()
+			if !changed {
+				p.Stop()
+				work()
+			}
+			b.StopTimer()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "refreshes/s")
+		})
+	}
+}
+
+func ask(b *testing.B, p *refresh.Pipeline, entities []refresh.Entity) {
+	b.Helper()
+	for i := 0; i < len(entities); i += 1000 {
+		part := entities[i:min(i+1000, len(entities))]
+		if _, err := p.Request(b.Context(), refresh.Request{Entities: part, Priority: high, Reason: refresh.ReasonUserRequest}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -18,7 +18,7 @@ run: build ## watch simulated GitHub accounts being collected; again to go on
 	./bin/sluice demo
 
 build: ## build bin/sluice
-	$(GO) build -trimpath -o bin/sluice ./cmd/sluice
+	$(GO) build -trimpath -tags grpcnotrace -o bin/sluice ./cmd/sluice
 
 test: servers ## set up and run everything, with the race detector and real servers
 	@rm -f .testdata/fallbacks; mkdir -p .testdata

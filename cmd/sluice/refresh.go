@@ -35,7 +35,7 @@ func refreshOf(o cli.ServiceOptions) (wiring.Refresh, error) {
 	}
 	return wiring.Refresh{
 		Upstreams: map[string]refresh.Upstream{mapleStory: source}, Limits: map[string]rate.Limits{mapleStory: limits},
-		Settings: settings, Kafka: m.Kafka,
+		Settings: settings, Kafka: m.Kafka, Archive: m.Archive,
 	}, nil
 }
 

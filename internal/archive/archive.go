@@ -3,14 +3,14 @@
 //
 // Files lie in a folder or a bucket, by source and day:
 //
-//	history/source=S/day=2026-10-16/part-<first>-<last>-<rows>-<digest>.parquet
+//	history/source=S/day=2026-10-16/part-<first>-<last>-<rows>-<sums>.parquet
 //
 // and under cold/ instead of history/ once they are old, so that a bucket's own
 // rule can give that prefix cheaper storage. A name says what a file holds: the
 // instants of its first and last value in microseconds, how many there are, and
-// a digest over all of them. So the same values always have the same name, a
-// listing needs no file opened, and a file that was damaged does not fit its
-// name.
+// checksums of all its bytes and of its end. So the same values have the same
+// name, a listing needs no file opened, and a file that was damaged does not fit
+// its name.
 //
 // There is no record of what was under way. A value leaves the store only after
 // its file was read back and compared; and values that a file of their day

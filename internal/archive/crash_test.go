@@ -39,7 +39,7 @@ func TestArchiveCrashes(t *testing.T) {
 	for name, open := range buckets {
 		t.Run(name, func(t *testing.T) {
 			crashing(t, func(t *testing.T, c *crash) {
-				values := someValues(18)
+				values := someValues(12)
 				w := newWorld(t, open(t), Options{Page: 3, ChunkBytes: 60}, values...)
 				if _, err := w.crashed(c).Archive(t.Context(), far); c.happened() != isCrash(err) {
 					t.Fatal(err)
@@ -60,7 +60,7 @@ func TestColdMoveCrashes(t *testing.T) {
 	for name, open := range buckets {
 		t.Run(name, func(t *testing.T) {
 			crashing(t, func(t *testing.T, c *crash) {
-				values := someValues(12)
+				values := someValues(6)
 				w := newWorld(t, open(t), Options{}, values...)
 				_, err := w.Archive(t.Context(), far)
 				w.ok(err)
@@ -90,7 +90,7 @@ func TestColdMoveCrashes(t *testing.T) {
 
 func TestRestoreCrashes(t *testing.T) {
 	crashing(t, func(t *testing.T, c *crash) {
-		values := someValues(18)
+		values := someValues(12)
 		w := newWorld(t, buckets["memory"](t), Options{}, values...)
 		_, err := w.Archive(t.Context(), far)
 		w.ok(err)
@@ -99,7 +99,7 @@ func TestRestoreCrashes(t *testing.T) {
 		}
 		n, err := w.Restore(t.Context(), Query{})
 		w.ok(err)
-		if n != 18 || len(w.history.rows) != 18 {
+		if n != 12 || len(w.history.rows) != 12 {
 			t.Fatal(fmt.Errorf("restored %d values; there are %d", n, len(w.history.rows)))
 		}
 	})

@@ -96,11 +96,11 @@ func (s *archiving) write(ctx context.Context, rows []row) error {
 		return nil
 	}
 	slices.SortFunc(rows, compareRows)
-	name, err := nameOf(rows)
+	data, err := encode(rows)
 	if err != nil {
 		return err
 	}
-	data, err := encode(rows)
+	name, err := nameOf(rows, data)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package archive
 import (
 	"context"
 	"iter"
-	"strings"
+	"path"
 	"time"
 
 	"sluice/internal/domain"
@@ -142,9 +142,12 @@ func (a *Archiver) read(ctx context.Context, f File, visit func(*row) error) (in
 }
 
 func readRows(f File, data []byte, visit func(*row) error) (int64, error) {
-	var d digest
+	if dataSum(data) != f.dataSum {
+		return 0, domain.Errorf(domain.CodeCorrupt, "%s is damaged: its bytes are not those that its name tells of", f.Key)
+	}
+	var c contents
 	err := decode(data, func(r *row) error {
-		if err := d.add(r); err != nil {
+		if err := c.add(r); err != nil {
 			return err
 		}
 		return visit(r)
@@ -152,10 +155,10 @@ func readRows(f File, data []byte, visit func(*row) error) (int64, error) {
 	if err != nil {
 		return 0, domain.Errorf(domain.CodeOf(err), "%s: %w", f.Key, err)
 	}
-	if name := d.name(); name != f.name {
-		return 0, domain.Errorf(domain.CodeCorrupt, "%s is damaged: what it holds would be %s", f.Key, strings.TrimPrefix(name, d.at+"/"))
+	if told := (contents{path.Dir(f.name), f.First.UnixMicro(), f.Last.UnixMicro(), f.Rows}); c != told {
+		return 0, domain.Errorf(domain.CodeCorrupt, "%s does not hold what its name tells of: %d values of %s", f.Key, c.rows, c.at)
 	}
-	return d.rows, nil
+	return c.rows, nil
 }
 
 func noVisit(*row) error { return nil }

@@ -38,7 +38,8 @@ type File struct {
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
 
-	name string // Key without its prefix
+	name             string // Key without its prefix
+	dataSum, tailSum string
 }
 
 // sourceFolder is the part of a key that names a source.
@@ -54,46 +55,52 @@ func sourceFolder(source string) string {
 // partition is the part of a key that names a source and a day.
 func partition(source, day string) string { return sourceFolder(source) + "/day=" + day }
 
-// nameOf is the name of the file of sorted rows of one partition.
-func nameOf(rows []row) (string, error) {
-	var d digest
+// nameOf is the name of a file that holds rows of one partition as data.
+func nameOf(rows []row, data []byte) (string, error) {
+	var c contents
 	for i := range rows {
-		if err := d.add(&rows[i]); err != nil {
+		if err := c.add(&rows[i]); err != nil {
 			return "", err
 		}
 	}
-	return d.name(), nil
+	return fmt.Sprintf("%s/part-%d-%d-%d-%s%s.parquet", c.at, c.first, c.last, c.rows, dataSum(data), tailSum(data)), nil
 }
 
-// digest sums rows up in a file's name.
-type digest struct {
-	at          string
-	first, last int64
-	rows        int64
-	identities  []byte
+// tailSize is enough of a file's end to tell whether an entity is in it.
+const tailSize = 256 << 10
+
+// dataSum stands for all bytes of a file.
+func dataSum(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:16])
 }
 
-func (d *digest) add(r *row) error {
+// tailSum stands for the last bytes of a file.
+func tailSum(data []byte) string {
+	sum := sha256.Sum256(data[max(0, len(data)-tailSize):])
+	return hex.EncodeToString(sum[:4])
+}
+
+// contents is what the name of a file tells of its rows.
+type contents struct {
+	at                string
+	first, last, rows int64
+}
+
+func (c *contents) add(r *row) error {
 	at := partition(r.Source, r.day())
-	if d.rows == 0 {
-		d.at, d.first, d.last = at, r.StoredAt, r.StoredAt
+	if c.rows == 0 {
+		*c = contents{at, r.StoredAt, r.StoredAt, 0}
 	}
-	if at != d.at {
-		return domain.Errorf(domain.CodeCorrupt, "a file holds values of %s and of %s", d.at, at)
+	if at != c.at {
+		return domain.Errorf(domain.CodeCorrupt, "a file holds values of %s and of %s", c.at, at)
 	}
-	d.first, d.last = min(d.first, r.StoredAt), max(d.last, r.StoredAt)
-	d.rows++
-	id := r.identity()
-	d.identities = append(d.identities, id[:]...)
+	c.first, c.last = min(c.first, r.StoredAt), max(c.last, r.StoredAt)
+	c.rows++
 	return nil
 }
 
-func (d *digest) name() string {
-	sum := sha256.Sum256(d.identities)
-	return fmt.Sprintf("%s/part-%d-%d-%d-%x.parquet", d.at, d.first, d.last, d.rows, sum[:16])
-}
-
-var fileName = regexp.MustCompile(`^part-(-?\d+)-(-?\d+)-(\d+)-[0-9a-f]{32}\.parquet$`)
+var fileName = regexp.MustCompile(`^part-(-?\d+)-(-?\d+)-(\d+)-([0-9a-f]{32})([0-9a-f]{8})\.parquet$`)
 
 // parseKey reads what a key tells; false if it is no file of the archive.
 func parseKey(key string) (f File, ok bool) {
@@ -112,7 +119,7 @@ func parseKey(key string) (f File, ok bool) {
 	if !ok || !isSource || !isDay || parts == nil {
 		return f, false
 	}
-	var numbers [3]int64
+	var numbers [3]int64 // first, last, rows
 	for i := range numbers {
 		n, err := strconv.ParseInt(parts[i+1], 10, 64)
 		if err != nil {
@@ -121,6 +128,7 @@ func parseKey(key string) (f File, ok bool) {
 		numbers[i] = n
 	}
 	f.First, f.Last, f.Rows = time.UnixMicro(numbers[0]).UTC(), time.UnixMicro(numbers[1]).UTC(), numbers[2]
+	f.dataSum, f.tailSum = parts[4], parts[5]
 	var err error
 	if f.Source, err = url.PathUnescape(source); err != nil {
 		f.Source = source

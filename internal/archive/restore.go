@@ -2,15 +2,12 @@ package archive
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/parquet-go/parquet-go"
 
 	"sluice/internal/refresh"
 )
@@ -19,8 +16,6 @@ const (
 	// restoreBatch and restoreBytes are how much is put back at once.
 	restoreBatch = 500
 	restoreBytes = 8 << 20
-	// tailSize is enough of a file's end to tell whether an entity is in it.
-	tailSize = 256 << 10
 )
 
 // Restore puts values back into the history and returns how many. Of a damaged
@@ -128,36 +123,12 @@ func (a *Archiver) eachOf(ctx context.Context, f File, q Query, visit func([]ref
 	return total, err
 }
 
-// mayHold tells by the end of a file whether it can hold an entity of a key.
-// What cannot be told that way may be in it: the whole file is checked then.
+// mayHold tells by the end of a file whether a key can be in it. If the end is
+// damaged, it may be: whoever reads the whole file will notice.
 func (a *Archiver) mayHold(ctx context.Context, f File, key string) (bool, error) {
 	tail, err := a.files.readTail(ctx, f.Key, f.Bytes, tailSize)
 	if err != nil {
 		return false, err
 	}
-	may := true
-	_ = guard(func() error {
-		in := &tailReader{bytes.NewReader(tail), f.Bytes - int64(len(tail))}
-		file, err := parquet.OpenFile(in, f.Bytes, parquet.SkipMagicBytes(true), parquet.SkipPageIndex(true))
-		if err != nil {
-			return err
-		}
-		may = mayContain(keyFilters(file), key)
-		return nil
-	})
-	return may, nil
-}
-
-// tailReader reads a file of which only the end is there.
-type tailReader struct {
-	tail   *bytes.Reader
-	missed int64
-}
-
-// ReadAt implements io.ReaderAt.
-func (t *tailReader) ReadAt(p []byte, at int64) (int, error) {
-	if at < t.missed {
-		return 0, io.ErrUnexpectedEOF
-	}
-	return t.tail.ReadAt(p, at-t.missed)
+	return tailSum(tail) != f.tailSum || mayHold(tail, f.Bytes, key), nil
 }

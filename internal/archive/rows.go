@@ -93,94 +93,67 @@ func encode(rows []row) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// decode reads the rows of a file. Their bodies may be kept.
+// decode reads the rows of a file whose bytes were checked: the decoder trusts
+// them, and what it does with damaged ones is not defined. Bodies may be kept.
 func decode(data []byte, visit func(*row) error) error {
-	var in *parquet.GenericReader[row]
-	var filters []parquet.BloomFilter
-	err := guard(func() error {
-		file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true))
-		if err == nil {
-			in, filters = parquet.NewGenericReader[row](file), keyFilters(file)
-		}
-		return err
-	})
+	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return err
+		return domain.Errorf(domain.CodeCorrupt, "the file cannot be decoded: %w", err)
 	}
+	in := parquet.NewGenericReader[row](file)
+	defer in.Close() //nolint:errcheck // There is nothing to complete.
 	rows := make([]row, batch)
 	for {
 		clear(rows)
-		n, end := 0, false
-		err := guard(func() (err error) {
-			n, err = in.Read(rows)
-			if end = errors.Is(err, io.EOF); end {
-				err = nil
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
+		n, err := in.Read(rows)
 		for i := range rows[:n] {
-			if !mayContain(filters, rows[i].Key) {
-				return domain.Errorf(domain.CodeCorrupt, "the filter of the keys denies one that is there")
-			}
 			if err := visit(&rows[i]); err != nil {
 				return err
 			}
 		}
-		if end {
-			return guard(in.Close)
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		if n == 0 {
-			return domain.Errorf(domain.CodeCorrupt, "the file ends too early")
+		if err != nil {
+			return domain.Errorf(domain.CodeCorrupt, "the file cannot be decoded: %w", err)
 		}
 	}
 }
 
-// keyFilters returns the filters of the keys, one for each group of rows; one
-// is nil if a group has none.
-func keyFilters(file *parquet.File) (filters []parquet.BloomFilter) {
+// mayHold tells by the end of a file of a size, which was checked, whether a key
+// can be in it. What cannot be told that way may be.
+func mayHold(tail []byte, size int64, key string) bool {
+	in := &tailReader{bytes.NewReader(tail), size - int64(len(tail))}
+	file, err := parquet.OpenFile(in, size, parquet.SkipMagicBytes(true), parquet.SkipPageIndex(true))
+	if err != nil {
+		return true
+	}
 	column, ok := file.Schema().Lookup("key")
-	for _, group := range file.RowGroups() {
-		var filter parquet.BloomFilter
-		if ok {
-			filter = group.ColumnChunks()[column.ColumnIndex].BloomFilter()
-		}
-		filters = append(filters, filter)
+	if !ok {
+		return true
 	}
-	return filters
-}
-
-// mayContain tells whether a key may be in one of the groups. A filter that is
-// missing or cannot be read denies nothing.
-func mayContain(filters []parquet.BloomFilter, key string) bool {
-	for _, filter := range filters {
-		may := true
-		if filter != nil {
-			_ = guard(func() (err error) {
-				found, err := filter.Check(parquet.ValueOf(key))
-				may = found || err != nil
-				return nil
-			})
+	for _, group := range file.RowGroups() {
+		filter := group.ColumnChunks()[column.ColumnIndex].BloomFilter()
+		if filter == nil {
+			return true
 		}
-		if may {
+		if found, err := filter.Check(parquet.ValueOf(key)); err != nil || found {
 			return true
 		}
 	}
 	return false
 }
 
-// guard makes an error of what the decoder does with damaged files, which may
-// be a panic.
-func guard(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = domain.Errorf(domain.CodeCorrupt, "the file cannot be decoded: %v", r)
-		}
-	}()
-	if err := f(); err != nil {
-		return domain.Errorf(domain.CodeCorrupt, "the file cannot be decoded: %w", err)
+// tailReader reads a file of which only the end is there.
+type tailReader struct {
+	tail   *bytes.Reader
+	missed int64
+}
+
+// ReadAt implements io.ReaderAt.
+func (t *tailReader) ReadAt(p []byte, at int64) (int, error) {
+	if at < t.missed {
+		return 0, io.ErrUnexpectedEOF
 	}
-	return nil
+	return t.tail.ReadAt(p, at-t.missed)
 }

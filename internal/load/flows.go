@@ -26,7 +26,7 @@ func normalLoad(ctx context.Context, w *world, r *Result) error {
 
 func peakLoad(ctx context.Context, w *world, r *Result) error {
 	w.start(ctx)
-	f, err := w.carry(ctx, traffic{high: 200, low: 300, reads: readRate, during: func(ctx context.Context) error {
+	f, err := w.carry(ctx, traffic{high: 200, low: 300, reads: readRate, during: func(context.Context) error {
 		// The backlog is full from the beginning.
 		w.backlog(ctx, rated, domain.PriorityLow)
 		return nil
@@ -183,7 +183,7 @@ func lowCap(ctx context.Context, w *world, r *Result) error {
 
 func laneIsolation(ctx context.Context, w *world, r *Result) error {
 	w.start(ctx)
-	f, err := w.carry(ctx, traffic{high: 100, during: func(ctx context.Context) error {
+	f, err := w.carry(ctx, traffic{high: 100, during: func(context.Context) error {
 		w.backlog(ctx, 1000+600*int(w.length.Seconds()), domain.PriorityLow)
 		return nil
 	}})

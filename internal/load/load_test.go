@@ -54,7 +54,7 @@ func entity(key string) refresh.Entity { return refresh.Entity{Source: Source, K
 
 func TestTheTrackerKnowsWhatIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		seen := newTracker()
+		seen := newTracker(time.Minute)
 		seen.expect([]refresh.Entity{entity("a"), entity("b")}, domain.PriorityHigh)
 		seen.expect([]refresh.Entity{entity("c"), entity("d")}, domain.PriorityLow)
 		record := func(key string) eventlog.Record {
@@ -77,7 +77,7 @@ func TestTheTrackerKnowsWhatIsMissing(t *testing.T) {
 		if got := seen.highTimes(); !slices.Equal(got, []time.Duration{time.Second, 2 * time.Second}) {
 			t.Errorf("HIGH took %v", got)
 		}
-		if left := seen.await(t.Context(), everybody); left != 1 || time.Since(began) < patience {
+		if left := seen.await(t.Context(), everybody); left != 1 || time.Since(began) < time.Minute {
 			t.Errorf("%d are left after %v; d never comes", left, time.Since(began))
 		}
 		seen.forget([]refresh.Entity{entity("d")})

@@ -103,7 +103,8 @@ func dedupRace(ctx context.Context, w *world, r *Result) error {
 	if err := w.ready(ctx); err != nil {
 		return err
 	}
-	w.upstream.begin(patience)
+	// No request is done, and its lock free again, before everybody has asked.
+	w.taking.begin(patience)
 	entities := w.fresh(keys)
 	w.seen.expect(entities, domain.PriorityHigh)
 	var became outcomes
@@ -124,11 +125,9 @@ func dedupRace(ctx context.Context, w *world, r *Result) error {
 	}
 	r.exactly("published", became.published.Load(), keys)
 	r.exactly("already_processing", became.already.Load(), int64(keys*(len(w.instances)-1)))
-	w.upstream.end()
+	w.taking.end()
 	w.judgeLost(ctx, r)
-	// A request that changes hands while instances share the work out anew is
-	// called for by both.
-	r.atLeast("calls", float64(w.sim.Audit().Calls), keys)
+	r.exactly("calls", w.sim.Audit().Calls, keys)
 	return nil
 }
 

@@ -15,6 +15,9 @@ import (
 // tracker knows what was asked for and has not been stored yet, and how long
 // the rest took.
 type tracker struct {
+	// patience is how long it is waited for what is pending.
+	patience time.Duration
+
 	mu      sync.Mutex
 	pending map[refresh.Entity]asked
 	// took is how long HIGH took.
@@ -30,9 +33,9 @@ type asked struct {
 	priority domain.Priority
 }
 
-func newTracker() *tracker {
+func newTracker(patience time.Duration) *tracker {
 	return &tracker{
-		pending: map[refresh.Entity]asked{}, settled: map[domain.Priority]chan struct{}{},
+		patience: patience, pending: map[refresh.Entity]asked{}, settled: map[domain.Priority]chan struct{}{},
 	}
 }
 
@@ -131,7 +134,7 @@ func (t *tracker) await(ctx context.Context, p domain.Priority) int64 {
 		t.settled[p] = settled
 	}
 	t.mu.Unlock()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(t.patience)
 	defer timer.Stop()
 	select {
 	case <-settled:

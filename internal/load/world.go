@@ -67,7 +67,9 @@ func newWorld(ctx context.Context, o Options, s Scenario) (w *world, err error) 
 	if o.Seconds > 0 {
 		seconds = o.Seconds
 	}
-	w = &world{Options: o, length: time.Duration(seconds) * time.Second, seen: newTracker()}
+	length := time.Duration(seconds) * time.Second
+	// The longer it lasts, the longer the backlog is in the end.
+	w = &world{Options: o, length: length, seen: newTracker(patience + length)}
 	w.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: readsAtOnce}, Timeout: time.Minute}
 	defer func() {
 		if err != nil {

@@ -47,7 +47,7 @@ func (l *lane) overtaken(ctx context.Context, t *task) bool {
 	// It may have been carried out just before its lock was free.
 	if l.answered(ctx, t) {
 		if err := l.Coalescer.Release(ctx, grants[0].Lock); err != nil && ctx.Err() == nil {
-			l.Slog.Debug("release", "entity", t.event.Entity.String(), "error", err)
+			l.Slog.Debug("release", "entity", t.event.String(), "error", err)
 		}
 		return true
 	}

@@ -3,7 +3,6 @@ package refresh
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"time"
 
 	"sluice/internal/domain"
@@ -69,9 +68,8 @@ func (w *Worker) saveRows(ctx context.Context, rows []Refreshed) (saved []Saved,
 // place stays taken, so that no more is taken than can be held.
 func (l *lane) save(ctx context.Context, t *task, f Fetched) {
 	item := &save{refreshed: Refreshed{Entity: t.event.Entity, Version: t.event.Version, At: l.Now(), Body: f.Body, Hash: f.Hash}}
-	group := l.saves[maphash.Comparable(l.seed, t.event.Entity)%saveGroups]
 	ended, err := l.insist(ctx, func() error {
-		if err := group.Do(ctx, item); err != nil {
+		if err := l.saves.Do(ctx, item); err != nil {
 			return err
 		}
 		return item.err
@@ -141,7 +139,7 @@ func (l *lane) bury(ctx context.Context, t *task, f Fetched) {
 	if letter.Why == "" {
 		letter.Why = "UPSTREAM_FAILED"
 	}
-	l.Slog.Warn("refresh given up", "entity", t.event.Entity.String(), "why", letter.Why, "error", letter.Error)
+	l.Slog.Warn("refresh given up", "entity", t.event.String(), "why", letter.Why, "error", letter.Error)
 	ended, err := l.insist(ctx, func() error {
 		return l.Store.Do(ctx, func() error { return l.Snapshots.Bury(ctx, []DeadLetter{letter}) })
 	})
@@ -151,12 +149,12 @@ func (l *lane) bury(ctx context.Context, t *task, f Fetched) {
 	}
 	if err != nil {
 		// Nothing can be kept of it; the log line above is what is left.
-		l.Slog.Error("a dead letter cannot be kept", "entity", t.event.Entity.String(), "error", err)
+		l.Slog.Error("a dead letter cannot be kept", "entity", t.event.String(), "error", err)
 	}
 	l.counters.Dead.Add(1)
 	l.setStatus(ctx, t, StatusFailed, f.Error)
 	// Those who follow the topic are told; the store is where it is kept.
-	if err := l.Log.Publish(ctx, eventlog.Dead, eventlog.Message{Key: t.event.Entity.String(), Value: t.record.Value}); err != nil && ctx.Err() == nil {
+	if err := l.Log.Publish(ctx, eventlog.Dead, eventlog.Message{Key: t.event.String(), Value: t.record.Value}); err != nil && ctx.Err() == nil {
 		l.Slog.Warn("publish a dead letter", "error", err)
 	}
 	l.finish(ctx, t)
@@ -177,7 +175,7 @@ func (l *lane) setStatus(ctx context.Context, t *task, code StatusCode, why stri
 		// Whoever cached that there is nothing is to see it.
 		l.Stored(ctx, []Entity{t.event.Entity})
 	case err != nil && ctx.Err() == nil:
-		l.Slog.Warn("set status", "entity", t.event.Entity.String(), "error", err)
+		l.Slog.Warn("set status", "entity", t.event.String(), "error", err)
 	}
 }
 
@@ -187,12 +185,12 @@ func (l *lane) finish(ctx context.Context, t *task) {
 	defer l.freePlaces(1)
 	l.dealt.Add(1)
 	if err := l.consumer.Done(ctx, t.record); err != nil && ctx.Err() == nil {
-		l.Slog.Warn("done", "entity", t.event.Entity.String(), "error", err)
+		l.Slog.Warn("done", "entity", t.event.String(), "error", err)
 	}
 	if t.event.Key == "" {
 		return
 	}
 	if err := l.Coalescer.Release(ctx, t.event.Lock()); err != nil && ctx.Err() == nil {
-		l.Slog.Debug("release", "entity", t.event.Entity.String(), "error", err)
+		l.Slog.Debug("release", "entity", t.event.String(), "error", err)
 	}
 }

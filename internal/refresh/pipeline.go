@@ -134,7 +134,7 @@ func (l *Pipeline) Start(ctx context.Context) {
 	l.work.Go(func() { l.board.Run(running) })
 	if l.works {
 		l.work.Go(func() { l.worker.Run(running) })
-		l.work.Go(func() { l.Undertaker.Run(running) })
+		l.work.Go(func() { l.Run(running) })
 	}
 	for _, p := range l.prefetch {
 		l.work.Go(func() { p.Run(running) })

@@ -93,14 +93,14 @@ func (p *Prefetch) Run(ctx context.Context) {
 // step asks for a part of a second's target. It returns how many were due, and
 // none if others go first.
 func (p *Prefetch) step(ctx context.Context) (int, error) {
-	if p.Lags.Lag(domain.PriorityHigh).Records > p.HighLag {
+	if p.Lags.Lag(domain.PriorityHigh).Records > p.HighLag { //nolint:contextcheck // the figure is everybody's
 		return 0, nil
 	}
 	now := p.Now()
 	target := p.PerSecond(now.In(p.Zone).Hour())
 	// What waits already is enough for a while.
 	const ahead = 60
-	if p.Lags.Lag(domain.PriorityLow).Records > int64(ahead*target) {
+	if p.Lags.Lag(domain.PriorityLow).Records > int64(ahead*target) { //nolint:contextcheck // the figure is everybody's
 		return 0, nil
 	}
 	usage, err := p.Rate.Usage(ctx, p.Source)

@@ -65,7 +65,7 @@ func (r *Requester) Request(ctx context.Context, q Request) ([]Grant, error) {
 		if err != nil {
 			return nil, errors.Join(err, r.giveBack(ctx, locks))
 		}
-		messages = append(messages, eventlog.Message{Key: g.Entity.String(), Value: text})
+		messages = append(messages, eventlog.Message{Key: g.String(), Value: text})
 		locks = append(locks, g.Lock)
 	}
 	if len(messages) == 0 {

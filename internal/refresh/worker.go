@@ -3,7 +3,6 @@ package refresh
 import (
 	"cmp"
 	"context"
-	"hash/maphash"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -52,10 +51,7 @@ type WorkerCounters struct {
 // Worker carries out refreshes: obsolete? reserve, call, save, done, release.
 type Worker struct {
 	WorkerOptions
-	// saves are several, so that one prepares its values while another waits
-	// for the disk. All results of an entity go the same way.
-	saves    [saveGroups]*batch.Group[save]
-	seed     maphash.Seed
+	saves    *batch.Group[save]
 	counters WorkerCounters
 }
 
@@ -64,7 +60,6 @@ const (
 	lowBatch  = 100
 	// savePatience lets results that come together be saved together.
 	savePatience = 2 * time.Millisecond
-	saveGroups   = 4
 )
 
 // NewWorker returns a worker that does not run yet.
@@ -80,10 +75,8 @@ func NewWorker(o WorkerOptions) (*Worker, error) {
 	if o.Slog == nil {
 		o.Slog = slog.New(slog.DiscardHandler)
 	}
-	w := &Worker{WorkerOptions: o, seed: maphash.MakeSeed()}
-	for i := range w.saves {
-		w.saves[i] = batch.New(lowBatch, w.applySaves).Patient(savePatience)
-	}
+	w := &Worker{WorkerOptions: o}
+	w.saves = batch.New(lowBatch, w.applySaves).Patient(savePatience)
 	return w, nil
 }
 
@@ -110,7 +103,7 @@ func (w *Worker) lane(ctx context.Context, topic eventlog.Topic, group string, p
 			failed = 0
 			l := &lane{Worker: w, consumer: consumer, priority: p, size: size, places: make(chan struct{}, inFlight)}
 			err = l.run(ctx)
-			l.close()
+			l.close(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			w.Slog.Warn("refreshes wait for their log", "topic", topic, "error", err)
@@ -148,9 +141,9 @@ type lane struct {
 // closeTime is how long leaving the group may take.
 const closeTime = 5 * time.Second
 
-func (l *lane) close() {
+func (l *lane) close(ctx context.Context) {
 	l.work.Wait()
-	limited, cancel := context.WithTimeout(context.Background(), closeTime)
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
 	if err := l.consumer.Close(limited); err != nil {
 		l.Slog.Warn("leave the group", "priority", l.priority, "error", err)
@@ -192,12 +185,12 @@ func (l *lane) letHighPass(ctx context.Context) {
 		return
 	}
 	l.Lags.Dealt(l.priority, l.dealt.Load())
-	if l.priority != domain.PriorityLow || l.Lags.Lag(domain.PriorityHigh).Records <= highLags {
+	if l.priority != domain.PriorityLow || l.Lags.Lag(domain.PriorityHigh).Records <= highLags { //nolint:contextcheck // the figure is everybody's
 		return
 	}
 	l.hold()
 	defer l.letGo()
-	for ctx.Err() == nil && l.Lags.Lag(domain.PriorityHigh).Records > highLags {
+	for ctx.Err() == nil && l.Lags.Lag(domain.PriorityHigh).Records > highLags { //nolint:contextcheck // the figure is everybody's
 		pause(ctx, standBack)
 	}
 }

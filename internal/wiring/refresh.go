@@ -3,6 +3,7 @@ package wiring
 import (
 	"context"
 
+	"sluice/internal/archive"
 	"sluice/internal/mysqldb"
 	"sluice/internal/quota/rate"
 	ratememory "sluice/internal/quota/rate/memory"
@@ -34,6 +35,9 @@ type Refresh struct {
 	Settings refresh.Settings
 	// Kafka names brokers; "" is Redis, or the embedded database.
 	Kafka string
+	// Archive is a folder or a bucket for values that are older than 30 days;
+	// "" keeps them in the store.
+	Archive string
 }
 
 // cacheBytes is how much of what was read a connection keeps.
@@ -102,9 +106,33 @@ func (s *Service) openPipeline(ctx context.Context, o Options, p refresh.Parts) 
 	p.Upstreams, p.Now, p.Slog = o.Refresh.Upstreams, o.Engine.Now, o.Engine.Log
 	settings := o.Refresh.Settings
 	settings.Works = !o.Engine.RequestsOnly
+	if err := s.openArchive(ctx, o, p.Snapshots); err != nil {
+		return err
+	}
 	var err error
 	s.Refreshes, err = refresh.NewPipeline(p, settings)
 	return err
+}
+
+// archiveHour is when values are archived each day, in UTC.
+const archiveHour = 18
+
+// openArchive lets the process that schedules archive old values.
+func (s *Service) openArchive(ctx context.Context, o Options, history refresh.History) error {
+	if o.Refresh.Archive == "" || !o.Scheduler && s.shared {
+		return nil
+	}
+	bucket, err := archive.Open(ctx, o.Refresh.Archive)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, bucket.Close)
+	archiver, err := archive.New(history, bucket, archive.Options{Hour: archiveHour, Slog: o.Engine.Log})
+	if err != nil {
+		return err
+	}
+	s.background = append(s.background, func(ctx context.Context) error { archiver.Run(ctx); return nil })
+	return nil
 }
 
 func closeLog(ctx context.Context, log eventlog.Log) func() error {

@@ -12,7 +12,6 @@ import (
 	"time"
 	_ "time/tzdata" // schedules name time zones, and an image has no files of them
 
-	_ "sluice/internal/archive/clouds" // buckets of the clouds, beside folders
 	"sluice/internal/cli"
 	"sluice/internal/sqlitedb"
 )

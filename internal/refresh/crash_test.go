@@ -37,8 +37,9 @@ func TestCrashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rounds, characters = 50, 400
 		w := newWorld(t, sim.Options{Seed: 7, Characters: characters, Latency: sim.Latency{Fixed: 30 * time.Millisecond, Jitter: 100 * time.Millisecond}})
+		faulty := rand.New(rand.NewPCG(random.Uint64(), 1)) // the simulator asks one at a time
 		w.OnRequest(func(*http.Request, int64) *sim.Fault {
-			if random.IntN(20) > 0 {
+			if faulty.IntN(20) > 0 {
 				return nil
 			}
 			f := sim.HTMLErrorPage(http.StatusBadGateway)

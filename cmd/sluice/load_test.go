@@ -61,6 +61,7 @@ func checkLoad(t *testing.T, args ...string) map[string]load.Result {
 }
 
 func TestLoad(t *testing.T) {
+	t.Parallel()
 	results := checkLoad(t)
 	if len(results) != len(load.Names()) {
 		t.Errorf("%d results of %d scenarios", len(results), len(load.Names()))
@@ -80,6 +81,7 @@ func TestLoad(t *testing.T) {
 }
 
 func TestLoadOnServers(t *testing.T) {
+	t.Parallel()
 	servers := []string{"--state", testkit.MariaDB(t), "--redis", testkit.RedisCluster(t)}
 	chosen := append(slices.Clone(exact), "cluster-slots", "worker-killed", "redis-down")
 	results := checkLoad(t, append(servers, chosen...)...)

@@ -35,7 +35,7 @@ func seeded(t *testing.T) *rand.Rand {
 func TestCrashes(t *testing.T) {
 	random := seeded(t)
 	synctest.Test(t, func(t *testing.T) {
-		const rounds, characters = 50, 400
+		const rounds, characters = 20, 400
 		w := newWorld(t, sim.Options{Seed: 7, Characters: characters, Latency: sim.Latency{Fixed: 30 * time.Millisecond, Jitter: 100 * time.Millisecond}})
 		faulty := rand.New(rand.NewPCG(random.Uint64(), 1)) // the simulator asks one at a time
 		w.OnRequest(func(*http.Request, int64) *sim.Fault {

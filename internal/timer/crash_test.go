@@ -12,7 +12,7 @@ import (
 // TestCrashes has a process die at any of its calls, done or not, and the next
 // begin on the same file: each timer fires once, whatever it takes.
 func TestCrashes(t *testing.T) {
-	const rounds, timers = 100, 30
+	const rounds, timers = 25, 30
 	seed := seed(t)
 	crashed := 0
 	for round := range uint64(rounds) {

@@ -24,7 +24,8 @@ func TestCrashes(t *testing.T) {
 			var stored []string
 			for life, alive := 0, true; alive; life++ {
 				store, closeStore := openStore(t, dir)
-				f := dying(dice, 1+dice.IntN(40))
+				// What the service does rolls dice of its own.
+				f := dying(random(dice.Uint64()), 1+dice.IntN(40))
 				if life == 5 {
 					f, alive = noFaults(), false
 				}

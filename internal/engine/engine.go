@@ -146,6 +146,9 @@ type Engine struct {
 	// turn is how long a worker took for a job of late, in nanoseconds.
 	turn atomic.Int64
 
+	// replans lets one plan of a next run be made at a time.
+	replans sync.Mutex
+
 	tasks chan task
 	slots chan struct{}
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -145,7 +146,30 @@ func (e *Engine) lastRun(ctx context.Context, account int64) (domain.Run, error)
 }
 
 // replan plans an account's next harvest from how its last run ended.
+//
+// Whoever says how an account is collected plans after he has stored it. One who
+// read the schedule before must not have the last word: here they take turns,
+// and of another process's change one learns by looking again.
 func (e *Engine) replan(ctx context.Context, a domain.Account) (domain.Harvest, error) {
+	e.replans.Lock()
+	defer e.replans.Unlock()
+	for {
+		before, err := e.State.Schedule(ctx, a.ID)
+		if err != nil {
+			return domain.Harvest{}, err
+		}
+		h, err := e.planNext(ctx, a)
+		if err != nil {
+			return h, err
+		}
+		if after, err := e.State.Schedule(ctx, a.ID); err != nil || bytes.Equal(before, after) {
+			return h, err
+		}
+	}
+}
+
+// planNext plans and stores an account's next harvest, and lets it wait.
+func (e *Engine) planNext(ctx context.Context, a domain.Account) (domain.Harvest, error) {
 	policy, harvested, err := e.scheduleOf(ctx, a)
 	if err != nil || !harvested {
 		return domain.Harvest{}, err

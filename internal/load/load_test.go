@@ -60,14 +60,14 @@ func TestTheTrackerKnowsWhatIsMissing(t *testing.T) {
 		record := func(key string) eventlog.Record {
 			return eventlog.Record{Message: eventlog.Message{Key: entity(key).String()}}
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		seen.saved([]refresh.Refreshed{{Entity: entity("a")}})
 		seen.done([]eventlog.Record{record("a"), record("c")})
 		if got := seen.tooEarly(); got != 1 {
 			t.Errorf("%d are done too early; it is c alone", got)
 		}
 		go func() {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			seen.saved([]refresh.Refreshed{{Entity: entity("b")}, {Entity: entity("c")}})
 		}()
 		began := time.Now()
@@ -103,7 +103,7 @@ func TestAStallHoldsUntilItsTimeOrItsEnd(t *testing.T) {
 			t.Errorf("it takes %v, %v", d, err)
 		}
 		go func() {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			s.end()
 		}()
 		if d, err := took(t.Context()); d != time.Second || err != nil {

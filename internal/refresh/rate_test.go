@@ -18,9 +18,6 @@ var gameLimits = rate.Limits{
 
 // TestRate lets a backlog be worked off over a network, as fast as it may.
 func TestRate(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
 	w := &world{Server: sim.New(sim.Options{Characters: 4000, BodySize: 1000, Latency: sim.Latency{Jitter: 50 * time.Millisecond}})}
 	server := httptest.NewServer(w.Server)
 	t.Cleanup(server.Close)

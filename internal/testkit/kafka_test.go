@@ -83,7 +83,7 @@ func TestSharedKafka(t *testing.T) {
 func TestKafkaWithoutJava(t *testing.T) {
 	program, err := exec.LookPath("go")
 	if err != nil {
-		t.Skipf("kfake cannot be built: %v", err)
+		t.Fatalf("kfake cannot be built: %v", err)
 	}
 	folder, list := t.TempDir(), filepath.Join(t.TempDir(), "fallbacks")
 	if err := os.Symlink(program, filepath.Join(folder, "go")); err != nil {

@@ -41,7 +41,7 @@ func TestCheckNamesTheFix(t *testing.T) {
 func TestDayIsThatOfTheZone(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
-		t.Skip("no time zones here")
+		t.Fatal(err)
 	}
 	l := rate.Limits{Zone: berlin}
 	// The night when clocks are put forward has 23 hours.

@@ -274,7 +274,8 @@ func FuzzTrim(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if strings.Count(string(text), "{")+strings.Count(string(text), "[") > maxDepth {
-			t.Skip("nested too deeply, perhaps")
+			// Nested too deeply, perhaps: the two may differ about that alone.
+			return
 		}
 		isObject := json.Valid(text) && bytes.HasPrefix(bytes.TrimSpace(text), []byte("{"))
 		for _, root := range []*node{tree(t), tree(t, "a.b", "b")} {

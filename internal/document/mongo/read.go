@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"sluice/internal/document"
+	"sluice/internal/mongodb"
 )
 
 // A scan reads pages of so many records and, roughly, bytes. A caller that is
@@ -26,7 +27,7 @@ func (s *Store) Get(ctx context.Context, key document.Key) (document.Document, b
 		return document.Document{}, false, nil
 	}
 	if err != nil {
-		return document.Document{}, false, failure(ctx, err)
+		return document.Document{}, false, mongodb.Failure(ctx, err)
 	}
 	doc, err := s.decode(&r)
 	return doc, err == nil, err
@@ -68,7 +69,7 @@ func (s *Store) page(ctx context.Context, filter bson.D, withPayload bool) (page
 	}
 	cursor, err := s.documents.Find(ctx, filter, option)
 	if err != nil {
-		return nil, false, failure(ctx, err)
+		return nil, false, mongodb.Failure(ctx, err)
 	}
 	// An error at the end of a page that was read is nobody's.
 	defer func() { _ = cursor.Close(ctx) }()
@@ -76,14 +77,14 @@ func (s *Store) page(ctx context.Context, filter bson.D, withPayload bool) (page
 	for cursor.Next(ctx) {
 		var r record
 		if err := cursor.Decode(&r); err != nil {
-			return nil, false, failure(ctx, err)
+			return nil, false, mongodb.Failure(ctx, err)
 		}
 		page = append(page, r)
 		if size += len(cursor.Current); size >= pageBytes {
 			return page, false, nil
 		}
 	}
-	return page, len(page) < pageRecords, failure(ctx, cursor.Err())
+	return page, len(page) < pageRecords, mongodb.Failure(ctx, cursor.Err())
 }
 
 func conditions(q document.Query) bson.D {
@@ -136,14 +137,14 @@ func (s *Store) Count(ctx context.Context, account int64) (map[document.Kind]int
 		bson.D{{Key: "$group", Value: bson.D{{Key: fieldID, Value: "$" + fieldKind}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}},
 	})
 	if err != nil {
-		return nil, failure(ctx, err)
+		return nil, mongodb.Failure(ctx, err)
 	}
 	var groups []struct {
 		Kind document.Kind `bson:"_id"`
 		N    int64         `bson:"n"`
 	}
 	if err := cursor.All(ctx, &groups); err != nil {
-		return nil, failure(ctx, err)
+		return nil, mongodb.Failure(ctx, err)
 	}
 	counts := make(map[document.Kind]int64, len(groups))
 	for _, g := range groups {

@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"sluice/internal/document"
+	"sluice/internal/mongodb"
 )
 
 // One call to the server carries at most so many records and bytes: less than
@@ -31,23 +32,12 @@ func (s *Store) Upsert(ctx context.Context, docs []document.Document) error {
 	}
 	for len(items) > 0 {
 		n := callSize(items)
-		if err := persist(func() error { return s.store(ctx, items[:n]) }); err != nil {
+		if err := mongodb.Persist(func() error { return s.store(ctx, items[:n]) }); err != nil {
 			return err
 		}
 		items = items[n:]
 	}
 	return nil
-}
-
-// persist repeats a write whose connection turned out to be dead: the server may
-// have been started anew since it was last used. The driver does so by itself,
-// but only for some servers.
-func persist(write func() error) error {
-	err := write()
-	if mongo.IsNetworkError(err) && !mongo.IsTimeout(err) {
-		return write()
-	}
-	return err
 }
 
 // encodeNewest encodes documents; of several with one key the newest, and of
@@ -95,7 +85,7 @@ func (s *Store) store(ctx context.Context, items []item) error {
 	_, err := s.documents.BulkWrite(ctx, inserts, options.BulkWrite().SetOrdered(false))
 	present, err := duplicates(items, err)
 	if err != nil {
-		return failure(ctx, err)
+		return mongodb.Failure(ctx, err)
 	}
 	if len(present) == 0 {
 		return nil
@@ -112,7 +102,7 @@ func (s *Store) store(ctx context.Context, items []item) error {
 		}).SetReplacement(it.encoded)
 	}
 	_, err = s.documents.BulkWrite(ctx, replacements, options.BulkWrite().SetOrdered(false))
-	return failure(ctx, err)
+	return mongodb.Failure(ctx, err)
 }
 
 // codeDuplicate is the server's for a record whose id is there.
@@ -146,11 +136,11 @@ func (s *Store) older(ctx context.Context, items []item) ([]item, error) {
 	cursor, err := s.documents.Find(ctx, bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}},
 		options.Find().SetProjection(bson.D{{Key: fieldVersion, Value: 1}, {Key: fieldSum, Value: 1}}).SetBatchSize(callRecords))
 	if err != nil {
-		return nil, failure(ctx, err)
+		return nil, mongodb.Failure(ctx, err)
 	}
 	var stored []record
 	if err := cursor.All(ctx, &stored); err != nil {
-		return nil, failure(ctx, err)
+		return nil, mongodb.Failure(ctx, err)
 	}
 	byID := make(map[string]*record, len(stored))
 	for i := range stored {
@@ -180,9 +170,9 @@ func (s *Store) MarkDeleted(ctx context.Context, absences []document.Absence) er
 	}
 	for len(models) > 0 {
 		n := min(len(models), callRecords)
-		err := persist(func() error {
+		err := mongodb.Persist(func() error {
 			_, err := s.documents.BulkWrite(ctx, models[:n], options.BulkWrite().SetOrdered(false))
-			return failure(ctx, err)
+			return mongodb.Failure(ctx, err)
 		})
 		if err != nil {
 			return err

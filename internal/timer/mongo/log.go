@@ -10,11 +10,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"sluice/internal/mongodb"
 	"sluice/internal/timer"
 )
-
-// DefaultDatabase is the database of a URL that names none.
-const DefaultDatabase = "sluice"
 
 const (
 	logName   = "timer_completion_logs"
@@ -41,19 +39,16 @@ var _ timer.Log = (*Log)(nil)
 // Open connects and makes the index if it is missing. A server that does not
 // answer is an error of code unavailable.
 func Open(ctx context.Context, o Options) (*Log, error) {
-	name, err := databaseName(o.URL)
+	database, err := mongodb.Open(o.URL)
 	if err != nil {
 		return nil, err
 	}
-	client, err := connect(o.URL)
-	if err != nil {
-		return nil, err
-	}
-	l := &Log{client: client, database: client.Database(name)}
+	client := database.Client()
+	l := &Log{client: client, database: database}
 	l.entries = l.database.Collection(logName)
 	_, err = l.entries.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: byTime()})
 	if err != nil {
-		err = failure(ctx, err)
+		err = mongodb.Failure(ctx, err)
 		// Why it cannot be used is what counts.
 		_ = client.Disconnect(context.WithoutCancel(ctx))
 		return nil, err
@@ -68,17 +63,17 @@ func byTime() bson.D {
 
 // Close ends the connections.
 func (l *Log) Close(ctx context.Context) error {
-	return failure(ctx, l.client.Disconnect(ctx))
+	return mongodb.Failure(ctx, l.client.Disconnect(ctx))
 }
 
 // Check tells whether the server can be reached and takes writes.
 func (l *Log) Check(ctx context.Context) error {
-	return persist(func() error {
+	return mongodb.Persist(func() error {
 		_, err := l.database.Collection(checkName).UpdateOne(ctx, bson.D{{Key: fieldID, Value: logName}},
 			bson.D{{Key: "$set", Value: bson.D{{Key: "at", Value: time.Now().UnixMicro()}}}}, options.UpdateOne().SetUpsert(true))
 		if mongo.IsDuplicateKeyError(err) {
 			return nil // another process was first, so that writes are taken
 		}
-		return failure(ctx, err)
+		return mongodb.Failure(ctx, err)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"sluice/internal/mongodb"
 	"sluice/internal/timer"
 )
 
@@ -64,24 +65,24 @@ func (l *Log) page(ctx context.Context, after place, limit int) ([]record, error
 func (l *Log) find(ctx context.Context, filter bson.D, limit int) ([]record, error) {
 	cursor, err := l.entries.Find(ctx, filter, options.Find().SetSort(byTime()).SetLimit(int64(limit)))
 	if err != nil {
-		return nil, failure(ctx, err)
+		return nil, mongodb.Failure(ctx, err)
 	}
 	var records []record
 	err = cursor.All(ctx, &records)
-	return records, failure(ctx, err)
+	return records, mongodb.Failure(ctx, err)
 }
 
 // ids lists the ids of some records of a selection.
 func (l *Log) ids(ctx context.Context, filter bson.D, limit int) ([]string, error) {
 	cursor, err := l.entries.Find(ctx, filter, options.Find().SetLimit(int64(limit)).SetProjection(only(fieldID)))
 	if err != nil {
-		return nil, failure(ctx, err)
+		return nil, mongodb.Failure(ctx, err)
 	}
 	var found []struct {
 		ID string `bson:"_id"`
 	}
 	if err := cursor.All(ctx, &found); err != nil {
-		return nil, failure(ctx, err)
+		return nil, mongodb.Failure(ctx, err)
 	}
 	ids := make([]string, len(found))
 	for i := range found {
@@ -97,7 +98,7 @@ func (l *Log) Stats(ctx context.Context, from time.Time) (timer.Stats, error) {
 	cursor, err := l.entries.Find(ctx, bson.D{{Key: fieldFired, Value: bson.D{{Key: "$gte", Value: from.UnixMicro()}}}},
 		options.Find().SetProjection(only(fieldServer, fieldLateness, fieldLate, fieldStatus)).SetBatchSize(statsBatch))
 	if err != nil {
-		return timer.Stats{}, failure(ctx, err)
+		return timer.Stats{}, mongodb.Failure(ctx, err)
 	}
 	// An error at the end of what was read is nobody's.
 	defer func() { _ = cursor.Close(ctx) }()
@@ -105,12 +106,12 @@ func (l *Log) Stats(ctx context.Context, from time.Time) (timer.Stats, error) {
 	for cursor.Next(ctx) {
 		var r record
 		if err := cursor.Decode(&r); err != nil {
-			return timer.Stats{}, failure(ctx, err)
+			return timer.Stats{}, mongodb.Failure(ctx, err)
 		}
 		sum.add(&r)
 	}
 	if err := cursor.Err(); err != nil {
-		return timer.Stats{}, failure(ctx, err)
+		return timer.Stats{}, mongodb.Failure(ctx, err)
 	}
 	return sum.stats(), nil
 }

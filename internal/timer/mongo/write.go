@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"sluice/internal/mongodb"
 	"sluice/internal/timer"
 )
 
@@ -28,7 +29,7 @@ func (l *Log) Append(ctx context.Context, completions []timer.Completion) error 
 	last := lastOfEach(completions)
 	for len(last) > 0 {
 		n := callSize(last)
-		if err := persist(func() error { return l.store(ctx, last[:n]) }); err != nil {
+		if err := mongodb.Persist(func() error { return l.store(ctx, last[:n]) }); err != nil {
 			return err
 		}
 		last = last[n:]
@@ -78,7 +79,7 @@ func (l *Log) store(ctx context.Context, completions []*timer.Completion) error 
 		present, err = l.different(ctx, present)
 	}
 	if err != nil || len(present) == 0 {
-		return failure(ctx, err)
+		return mongodb.Failure(ctx, err)
 	}
 	updates := make([]mongo.WriteModel, len(present))
 	for i, c := range present {
@@ -91,7 +92,7 @@ func (l *Log) store(ctx context.Context, completions []*timer.Completion) error 
 			})
 	}
 	_, err = l.entries.BulkWrite(ctx, updates, options.BulkWrite().SetOrdered(false))
-	return failure(ctx, err)
+	return mongodb.Failure(ctx, err)
 }
 
 // different leaves out what the log has as it is. A call that is repeated after
@@ -155,12 +156,12 @@ func (l *Log) Prune(ctx context.Context, before time.Time, limit int) (int, erro
 		if err != nil || len(ids) == 0 {
 			return removed, err
 		}
-		err = persist(func() error {
+		err = mongodb.Persist(func() error {
 			result, err := l.entries.DeleteMany(ctx, bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}, old})
 			if err == nil {
 				removed += int(result.DeletedCount)
 			}
-			return failure(ctx, err)
+			return mongodb.Failure(ctx, err)
 		})
 		if err != nil || len(ids) < size {
 			return removed, err

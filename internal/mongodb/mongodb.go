@@ -1,4 +1,7 @@
-package mongo
+// Package mongodb is what the adapters on MongoDB share: the connection, writes
+// that survive a dead one, and what a failure means. What the collections mean
+// is the business of the adapters built on it.
+package mongodb
 
 import (
 	"context"
@@ -15,6 +18,9 @@ import (
 	"sluice/internal/domain"
 )
 
+// DefaultDatabase is the database of a URL that names none.
+const DefaultDatabase = "sluice"
+
 const (
 	// selectTime is how long a server that does not answer is looked for.
 	selectTime = 5 * time.Second
@@ -22,6 +28,22 @@ const (
 	// a call and never answer it.
 	callTime = 15 * time.Second
 )
+
+// Open connects to the database that a URL names:
+// mongodb://[user:password@]host:port/database, or mongodb+srv:// with what the
+// server's operator says. It does not wait for the server to answer. The caller
+// disconnects the database's client.
+func Open(text string) (*mongo.Database, error) {
+	name, err := databaseName(text)
+	if err != nil {
+		return nil, err
+	}
+	client, err := connect(text)
+	if err != nil {
+		return nil, err
+	}
+	return client.Database(name), nil
+}
 
 func connect(text string) (*mongo.Client, error) {
 	option := options.Client().ApplyURI(text).SetAppName("sluice")
@@ -35,8 +57,8 @@ func connect(text string) (*mongo.Client, error) {
 		option.SetTimeout(callTime)
 	}
 	if option.WriteConcern == nil {
-		// A timer is settled when its completion is logged: that must outlive
-		// the server's death, and its successor must have it.
+		// What was written counts as done: it must outlive the server's death,
+		// and its successor must have it.
 		journal := true
 		option.SetWriteConcern(&writeconcern.WriteConcern{W: writeconcern.WCMajority, Journal: &journal})
 	}
@@ -72,10 +94,10 @@ func databaseName(text string) (string, error) {
 	}
 }
 
-// persist repeats a write whose connection turned out to be dead: the server may
+// Persist repeats a write whose connection turned out to be dead: the server may
 // have been started anew since it was last used. The driver does so by itself,
 // but only for some servers.
-func persist(write func() error) error {
+func Persist(write func() error) error {
 	err := write()
 	if mongo.IsNetworkError(err) && !mongo.IsTimeout(err) {
 		return write()
@@ -89,9 +111,9 @@ const (
 	codeAuthenticationFailed = 18
 )
 
-// failure tells what an error of the driver means to callers: what is neither
+// Failure tells what an error of the driver means to callers: what is neither
 // their canceled context nor a wrong password may work when it is tried again.
-func failure(ctx context.Context, err error) error {
+func Failure(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -22,7 +22,7 @@ func TestWithARealStore(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	store, err := sqlite.New(db, sqlite.Options{})
+	store, err := sqlite.New(db, refresh.TierOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

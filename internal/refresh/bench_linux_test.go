@@ -40,7 +40,7 @@ func benchPipeline(b *testing.B, up refresh.Upstream) *refresh.Pipeline {
 	if err != nil {
 		b.Fatal(err)
 	}
-	store, err := refreshsqlite.New(db, refreshsqlite.Options{})
+	store, err := refreshsqlite.New(db, refresh.TierOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

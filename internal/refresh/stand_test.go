@@ -43,7 +43,7 @@ type stand struct {
 	upstream refresh.Upstream
 	limits   rate.Limits
 	settings refresh.Settings
-	tiers    refreshsqlite.Options
+	tiers    refresh.TierOptions
 	parts    refresh.Parts
 }
 

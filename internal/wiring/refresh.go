@@ -50,7 +50,7 @@ func (s *Service) refreshEmbedded(o Options, db *sqlitedb.DB, p *refresh.Parts) 
 	if !o.Refresh.wanted() {
 		return nil
 	}
-	if p.Snapshots, err = refreshsqlite.New(db, refreshsqlite.Options{}); err != nil {
+	if p.Snapshots, err = refreshsqlite.New(db, refresh.TierOptions{}); err != nil {
 		return err
 	}
 	p.Coalescer = coalescememory.New(coalesce.Lives{}, o.Engine.Now)
@@ -65,7 +65,7 @@ func (s *Service) refreshShared(o Options, db *mysqldb.DB, p *refresh.Parts) (er
 	if !o.Refresh.wanted() {
 		return nil
 	}
-	p.Snapshots, err = refreshmysql.New(db, refreshmysql.Options{})
+	p.Snapshots, err = refreshmysql.New(db, refresh.TierOptions{})
 	s.rateStore = ratemysql.New(db)
 	return err
 }

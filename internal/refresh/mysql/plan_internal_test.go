@@ -53,7 +53,7 @@ func TestPlans(t *testing.T) {
 		t.Fatalf("open: %v", err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	s, err := New(db, Options{})
+	s, err := New(db, refresh.TierOptions{})
 	if err != nil {
 		t.Fatalf("new: %v", err)
 	}

@@ -138,7 +138,7 @@ func judge(t *row, r *result) refresh.Saved {
 
 // saving is what a transaction of saves has to write.
 type saving struct {
-	tiers tiers
+	tiers refresh.Tiers
 	rows  map[mysqldb.Hash]*row
 	// touched are rows whose value stays; it may change after all.
 	touched map[*row]bool
@@ -195,7 +195,7 @@ func (w *saving) carryOut(r *result, what refresh.Saved) {
 	}
 	t := w.rows[r.identity]
 	t.seen, t.checked = r.version, r.at
-	t.due = sql.NullInt64{Int64: r.at + w.tiers.interval[t.tier], Valid: true}
+	t.due = sql.NullInt64{Int64: r.at + w.tiers.Interval(t.tier), Valid: true}
 	if t.troubled {
 		t.troubled, t.changed = false, true
 		w.healed = append(w.healed, t.identity)

@@ -96,7 +96,7 @@ func (s *Store) Read(ctx context.Context, reads []refresh.Read) error {
 			if t.version == 0 {
 				continue
 			}
-			t.due.Int64 -= s.tiers.sooner(t.tier)
+			t.due.Int64 -= s.tiers.Sooner(t.tier)
 			t.tier, t.read, t.changed = refresh.Hot, max(t.read, last[identity]), true
 		}
 		return writeBack(ctx, tx, rows)
@@ -124,8 +124,8 @@ func (s *Store) Due(ctx context.Context, source string, now time.Time, limit int
 			if err != nil {
 				return err
 			}
-			t.tier, t.changed = s.tiers.fallen(t.tier, t.read, at), true
-			t.due.Int64 = at + s.tiers.interval[t.tier]
+			t.tier, t.changed = s.tiers.Fallen(t.tier, t.read, at), true
+			t.due.Int64 = at + s.tiers.Interval(t.tier)
 			rows[t.identity] = t
 			due = append(due, e)
 			return nil

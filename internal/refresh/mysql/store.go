@@ -32,7 +32,7 @@ import (
 // Store implements refresh.Snapshots.
 type Store struct {
 	db    *mysqldb.DB
-	tiers tiers
+	tiers refresh.Tiers
 	saves *batch.Group[saveItem]
 	enc   *zstd.Encoder
 	dec   *zstd.Decoder
@@ -51,8 +51,8 @@ const (
 )
 
 // New returns a store on an open database, which stays the caller's.
-func New(db *mysqldb.DB, o Options) (*Store, error) {
-	t, err := newTiers(o)
+func New(db *mysqldb.DB, o refresh.TierOptions) (*Store, error) {
+	t, err := refresh.NewTiers(o)
 	if err != nil {
 		return nil, err
 	}
@@ -145,8 +145,8 @@ func (s *Store) Snapshot(ctx context.Context, e refresh.Entity) (found refresh.S
 // values as they are stored, compressed.
 func (s *Store) Counts(ctx context.Context, source string) (refresh.Counts, error) {
 	counts := refresh.Counts{Tiers: map[string]int64{}}
-	for _, name := range tierNames {
-		counts.Tiers[name] = 0
+	for _, tier := range []refresh.Tier{refresh.Cold, refresh.Warm, refresh.Hot} {
+		counts.Tiers[tier.String()] = 0
 	}
 	err := s.db.Snapshot(ctx, func(tx *sql.Tx) error {
 		counts.Snapshots, counts.Bytes = 0, 0
@@ -154,7 +154,7 @@ func (s *Store) Counts(ctx context.Context, source string) (refresh.Counts, erro
 			var tier refresh.Tier
 			var n, bytes int64
 			err := r.Scan(&tier, &n, &bytes)
-			counts.Tiers[tierNames[tier]] = n
+			counts.Tiers[tier.String()] = n
 			counts.Snapshots += n
 			counts.Bytes += bytes
 			return err

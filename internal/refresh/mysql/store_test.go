@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"sluice/internal/mysqldb"
+	"sluice/internal/refresh"
 	"sluice/internal/refresh/mysql"
 	"sluice/internal/refresh/snapshottest"
 	"sluice/internal/testkit"
@@ -25,7 +26,7 @@ func open(tb testing.TB, url string) *mysqldb.DB {
 
 func newStore(tb testing.TB, db *mysqldb.DB) *mysql.Store {
 	tb.Helper()
-	s, err := mysql.New(db, mysql.Options{})
+	s, err := mysql.New(db, refresh.TierOptions{})
 	if err != nil {
 		tb.Fatalf("new: %v", err)
 	}

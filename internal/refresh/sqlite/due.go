@@ -27,8 +27,8 @@ func (s *Store) Read(ctx context.Context, reads []refresh.Read) error {
 	}
 	return s.db.Write(ctx, func(c *sqlite.Conn) error {
 		for e, at := range last {
-			err := sqlitedb.Exec(c, readSQL, nil, e.Source, e.Key, at, int64(refresh.Cold), s.tiers.sooner(refresh.Cold),
-				int64(refresh.Warm), s.tiers.sooner(refresh.Warm), int64(refresh.Hot))
+			err := sqlitedb.Exec(c, readSQL, nil, e.Source, e.Key, at, int64(refresh.Cold), s.tiers.Sooner(refresh.Cold),
+				int64(refresh.Warm), s.tiers.Sooner(refresh.Warm), int64(refresh.Hot))
 			if err != nil {
 				return err
 			}
@@ -53,7 +53,7 @@ func (s *Store) Due(ctx context.Context, source string, now time.Time, limit int
 		var fallen []refresh.Tier
 		err := sqlitedb.Exec(c, dueSQL, func(r *sqlite.Stmt) {
 			due = append(due, refresh.Entity{Source: source, Key: r.ColumnText(0)})
-			fallen = append(fallen, s.tiers.fallen(refresh.Tier(r.ColumnInt64(1)), r.ColumnInt64(2), at))
+			fallen = append(fallen, s.tiers.Fallen(refresh.Tier(r.ColumnInt64(1)), r.ColumnInt64(2), at))
 		}, source, at, limit)
 		if err != nil {
 			return err
@@ -62,7 +62,7 @@ func (s *Store) Due(ctx context.Context, source string, now time.Time, limit int
 			stmt.BindText(base, source)
 			stmt.BindText(base+1, due[i].Key)
 			stmt.BindInt64(base+2, int64(fallen[i]))
-			stmt.BindInt64(base+3, at+s.tiers.interval[fallen[i]])
+			stmt.BindInt64(base+3, at+s.tiers.Interval(fallen[i]))
 		}, nil)
 	})
 	return due, err

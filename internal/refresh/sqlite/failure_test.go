@@ -91,7 +91,7 @@ func TestFullDiskKeepsWholeCalls(t *testing.T) {
 // TestOptionsThatMakeNoSense are refused.
 func TestOptionsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
-	for _, o := range []sqlite.Options{{Hot: -1}, {Hot: 7 * time.Hour}, {Cold: time.Hour}, {WarmFor: time.Hour}} {
+	for _, o := range []refresh.TierOptions{{Hot: -1}, {Hot: 7 * time.Hour}, {Cold: time.Hour}, {WarmFor: time.Hour}} {
 		if _, err := sqlite.New(nil, o); domain.CodeOf(err) != domain.CodeInvalid {
 			t.Errorf("%+v: %v", o, err)
 		}

@@ -190,7 +190,7 @@ func (s *Store) carryOut(states map[refresh.Entity]*state, r *result, what refre
 		states[r.Entity] = st
 	}
 	st.touched, st.seen, st.checked = true, r.version, r.at
-	st.due = r.at + s.tiers.interval[st.tier]
+	st.due = r.at + s.tiers.Interval(st.tier)
 	if what == refresh.Touched {
 		return
 	}

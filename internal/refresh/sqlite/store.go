@@ -26,7 +26,7 @@ import (
 // Store implements refresh.Snapshots.
 type Store struct {
 	db    *sqlitedb.DB
-	tiers tiers
+	tiers refresh.Tiers
 	saves *sqlitedb.Merger[saveItem]
 	enc   *zstd.Encoder
 	dec   *zstd.Decoder
@@ -35,8 +35,8 @@ type Store struct {
 var _ refresh.Snapshots = (*Store)(nil)
 
 // New returns a store on an open database, which stays the caller's.
-func New(db *sqlitedb.DB, o Options) (*Store, error) {
-	t, err := newTiers(o)
+func New(db *sqlitedb.DB, o refresh.TierOptions) (*Store, error) {
+	t, err := refresh.NewTiers(o)
 	if err != nil {
 		return nil, err
 	}
@@ -120,12 +120,12 @@ func (s *Store) Snapshot(ctx context.Context, e refresh.Entity) (found refresh.S
 // values as they are stored, compressed.
 func (s *Store) Counts(ctx context.Context, source string) (refresh.Counts, error) {
 	counts := refresh.Counts{Tiers: map[string]int64{}}
-	for _, name := range tierNames {
-		counts.Tiers[name] = 0
+	for _, tier := range []refresh.Tier{refresh.Cold, refresh.Warm, refresh.Hot} {
+		counts.Tiers[tier.String()] = 0
 	}
 	err := s.db.Read(ctx, func(c *sqlite.Conn) error {
 		err := sqlitedb.Exec(c, "SELECT tier, count(*), sum(bytes) FROM snapshot WHERE source = ? GROUP BY tier", func(r *sqlite.Stmt) {
-			counts.Tiers[tierNames[refresh.Tier(r.ColumnInt64(0))]] += r.ColumnInt64(1)
+			counts.Tiers[refresh.Tier(r.ColumnInt64(0)).String()] += r.ColumnInt64(1)
 			counts.Snapshots += r.ColumnInt64(1)
 			counts.Bytes += r.ColumnInt64(2)
 		}, source)

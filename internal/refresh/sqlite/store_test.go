@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"testing"
 
+	"sluice/internal/refresh"
 	"sluice/internal/refresh/snapshottest"
 	"sluice/internal/refresh/sqlite"
 	"sluice/internal/sqlitedb"
@@ -24,7 +25,7 @@ func open(tb testing.TB, dir string) *sqlitedb.DB {
 
 func newStore(tb testing.TB, db *sqlitedb.DB) *sqlite.Store {
 	tb.Helper()
-	s, err := sqlite.New(db, sqlite.Options{})
+	s, err := sqlite.New(db, refresh.TierOptions{})
 	if err != nil {
 		tb.Fatalf("new: %v", err)
 	}

@@ -48,7 +48,7 @@ func newGame(t *testing.T) *game {
 	g.set("1")
 	db, err := sqlitedb.Open(t.Context(), sqlitedb.Options{Dir: t.TempDir(), Holder: "a test"})
 	g.must(err)
-	store, err := refreshsqlite.New(db, refreshsqlite.Options{})
+	store, err := refreshsqlite.New(db, refresh.TierOptions{})
 	g.must(err)
 	limits := rate.Limits{Hard: 20_000, Rate: 10_000, Burst: 10_000, LowRate: 9_000, LowBurst: 9_000}
 	keeper, err := ratememory.New(map[string]rate.Limits{"game": limits}, ratememory.Options{})

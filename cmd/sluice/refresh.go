@@ -29,7 +29,9 @@ func refreshOf(o cli.ServiceOptions) (wiring.Refresh, error) {
 	if err != nil {
 		return wiring.Refresh{}, err
 	}
-	settings := refresh.Settings{FreshFor: m.FreshFor, Prefetches: o.Roles.Scheduler && m.Prefetch != 0, DailyReserve: m.Reserve}
+	settings := refresh.Settings{
+		Works: o.Roles.Refresh, FreshFor: m.FreshFor, Prefetches: o.Roles.Scheduler && m.Prefetch != 0, DailyReserve: m.Reserve,
+	}
 	if m.Prefetch > 0 {
 		settings.PerSecond = func(int) int { return m.Prefetch }
 	}

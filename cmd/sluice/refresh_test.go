@@ -81,11 +81,15 @@ func (g *gameAPI) audit() (a maplesim.Audit) {
 	return a
 }
 
+func (g *gameAPI) characters() (all []maplesim.Character) {
+	g.t.Helper()
+	g.ask(http.MethodGet, "characters", &all)
+	return all
+}
+
 func (g *gameAPI) ocids() (ocids []string) {
 	g.t.Helper()
-	var all []maplesim.Character
-	g.ask(http.MethodGet, "characters", &all)
-	for _, c := range all {
+	for _, c := range g.characters() {
 		ocids = append(ocids, c.Ocid)
 	}
 	return ocids
@@ -180,6 +184,23 @@ func TestSnapshots(t *testing.T) {
 	}
 	s.signal(syscall.SIGTERM)
 	s.ends().expect(t, 0)
+}
+
+func TestSnapshotsByName(t *testing.T) {
+	g := simulateGame(t)
+	s := g.play(t.TempDir())
+	c := g.characters()[7]
+	byName := func(key string, code int, says ...string) answer {
+		return sluice(t, nil, "snapshot", "get", "--name", key, "--wait", "--server", s.url).expect(t, code, says...)
+	}
+	g.isTrue(c.Ocid, json.RawMessage(byName(c.Name, 0, "item-equipment:"+c.Ocid+" is FRESH").out))
+	byName("basic:"+c.Name, 0, "basic:"+c.Ocid+" is FRESH")
+	// The name was asked for once, and each part.
+	if calls := g.audit().Calls; calls != 3 {
+		t.Errorf("%d calls, want 3", calls)
+	}
+	byName("Nobody", 1, "no character of the name Nobody")
+	byName("a b", 1, "letters and digits")
 }
 
 func TestDeadLettersOfTheProgram(t *testing.T) {

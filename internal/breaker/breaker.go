@@ -25,15 +25,27 @@ const (
 type Breaker struct {
 	name    string
 	circuit circuitbreaker.CircuitBreaker[any]
+	slow    time.Duration
 }
 
-// New returns a closed breaker. onChange, if set, is told of every change.
-func New(name string, onChange func(name string, s State)) *Breaker {
-	b := &Breaker{name: name}
+// Options say what a breaker looks at, and whom it tells.
+type Options struct {
+	// Slow is how long the part may take. A call that takes longer counts as one
+	// that failed, and once more each time as much has passed again: a part
+	// that hangs must not have to be called ten times before it is left alone.
+	// Zero is any time.
+	Slow time.Duration
+	// OnChange, if set, is told of every change.
+	OnChange func(name string, s State)
+}
+
+// New returns a closed breaker.
+func New(name string, o Options) *Breaker {
+	b := &Breaker{name: name, slow: o.Slow}
 	builder := circuitbreaker.NewBuilder[any]().
 		WithFailureThresholdRatio(failures, observed).WithDelay(openTime).WithSuccessThreshold(successes)
-	if onChange != nil {
-		builder = builder.OnStateChanged(func(e circuitbreaker.StateChangedEvent) { onChange(name, stateOf(e.NewState)) })
+	if o.OnChange != nil {
+		builder = builder.OnStateChanged(func(e circuitbreaker.StateChangedEvent) { o.OnChange(name, stateOf(e.NewState)) })
 	}
 	b.circuit = builder.Build()
 	return b
@@ -76,8 +88,11 @@ func (b *Breaker) Do(ctx context.Context, fn func() error) error {
 	if !b.circuit.TryAcquirePermit() {
 		return domain.Errorf(domain.CodeUnavailable, "%s failed too often and is left alone for %s", b.name, b.Until().Round(time.Second))
 	}
+	inTime := b.watch()
 	err := fn()
 	switch {
+	case !inTime():
+		// It was counted while it lasted.
 	case err == nil, domain.CodeOf(err) != domain.CodeUnavailable && !errors.Is(err, context.DeadlineExceeded):
 		b.circuit.RecordSuccess()
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
@@ -86,4 +101,29 @@ func (b *Breaker) Do(ctx context.Context, fn func() error) error {
 		b.circuit.RecordFailure()
 	}
 	return err
+}
+
+// watch counts a call as failed while it is too slow. The function that it
+// returns ends that, and reports whether the call was in time.
+func (b *Breaker) watch() (inTime func() bool) {
+	if b.slow == 0 {
+		return func() bool { return true }
+	}
+	ended := make(chan struct{})
+	timer := time.AfterFunc(b.slow, func() {
+		every := time.NewTicker(b.slow)
+		defer every.Stop()
+		for {
+			b.circuit.RecordFailure()
+			select {
+			case <-every.C:
+			case <-ended:
+				return
+			}
+		}
+	})
+	return func() bool {
+		defer close(ended)
+		return timer.Stop()
+	}
 }

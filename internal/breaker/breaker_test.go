@@ -45,7 +45,7 @@ func refused(t *testing.T, b *breaker.Breaker) {
 func TestHalfOfTheLastTenOpenIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var changes []string
-		b := breaker.New("store", func(name string, s breaker.State) { changes = append(changes, fmt.Sprint(name, " ", s)) })
+		b := breaker.New("store", breaker.Options{OnChange: func(name string, s breaker.State) { changes = append(changes, fmt.Sprint(name, " ", s)) }})
 		ask(t, b, slices.Repeat([]error{errDown, errDown, nil, nil, nil}, 8)...)
 		if b.State() != breaker.Closed || b.Until() != 0 {
 			t.Fatalf("with four of ten failed it is %s", b.State())
@@ -79,7 +79,7 @@ func TestHalfOfTheLastTenOpenIt(t *testing.T) {
 
 func TestFailureWhileItIsTriedOpensItAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("store", nil)
+		b := breaker.New("store", breaker.Options{})
 		ask(t, b, errDown, errDown, errDown, errDown, errDown)
 		<-time.After(30 * time.Second)
 		ask(t, b, nil, nil, errDown)
@@ -93,7 +93,7 @@ func TestFailureWhileItIsTriedOpensItAgain(t *testing.T) {
 // TestFewAreLetThroughWhileItIsTried: five at once and no more.
 func TestFewAreLetThroughWhileItIsTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("store", nil)
+		b := breaker.New("store", breaker.Options{})
 		ask(t, b, errDown, errDown, errDown, errDown, errDown)
 		<-time.After(30 * time.Second)
 		let := make(chan struct{})
@@ -135,7 +135,7 @@ func TestWhatCounts(t *testing.T) {
 		"refused for now": {domain.Errorf(domain.CodeConflict, "busy"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := breaker.New("store", nil)
+			b := breaker.New("store", breaker.Options{})
 			ask(t, b, slices.Repeat([]error{tc.err}, 5)...)
 			if opened := b.State() == breaker.Open; opened != tc.opens {
 				t.Errorf("after five times %v it is %s", tc.err, b.State())
@@ -146,7 +146,7 @@ func TestWhatCounts(t *testing.T) {
 
 // TestCallersThatGiveUp say nothing about the part, whatever the part's error.
 func TestCallersThatGiveUp(t *testing.T) {
-	b := breaker.New("store", nil)
+	b := breaker.New("store", breaker.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 10 {
@@ -158,4 +158,39 @@ func TestCallersThatGiveUp(t *testing.T) {
 	if b.State() != breaker.Closed {
 		t.Errorf("it is %s", b.State())
 	}
+}
+
+func TestSlownessIsFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("store", breaker.Options{Slow: 2 * time.Second})
+		take := func(d time.Duration) error {
+			return b.Do(t.Context(), func() error {
+				time.Sleep(d)
+				return nil
+			})
+		}
+		for range 20 {
+			if err := take(1900 * time.Millisecond); err != nil || b.State() != breaker.Closed {
+				t.Fatalf("calls in time: %v, %s", err, b.State())
+			}
+		}
+		// One call that hangs is enough: it fails at 2, 4, 6, 8 and 10 s.
+		began := time.Now()
+		changed := make(chan struct{})
+		go func() {
+			defer close(changed)
+			_ = take(time.Minute)
+		}()
+		for b.State() == breaker.Closed {
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		if took := time.Since(began); took != 10*time.Second {
+			t.Errorf("left alone after %s, want 10s", took)
+		}
+		<-changed
+		if err := take(0); err != nil {
+			t.Errorf("after a minute it is not tried again: %v", err)
+		}
+	})
 }

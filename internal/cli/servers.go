@@ -76,17 +76,18 @@ const (
 	roleAPI       = "api"
 	roleWorker    = "worker"
 	roleScheduler = "scheduler"
+	roleRefresh   = "refresh"
 )
 
-var allRoles = []string{roleAPI, roleWorker, roleScheduler}
+var allRoles = []string{roleAPI, roleWorker, roleScheduler, roleRefresh}
 
 // Roles is what a process does.
 type Roles struct {
-	API, Worker, Scheduler bool
+	API, Worker, Scheduler, Refresh bool
 }
 
 // everything is what a process does that is alone, or was not told.
-var everything = Roles{API: true, Worker: true, Scheduler: true}
+var everything = Roles{API: true, Worker: true, Scheduler: true, Refresh: true}
 
 func parseRoles(names []string, s Servers) (Roles, error) {
 	var r Roles
@@ -98,6 +99,8 @@ func parseRoles(names []string, s Servers) (Roles, error) {
 			r.Worker = true
 		case roleScheduler:
 			r.Scheduler = true
+		case roleRefresh:
+			r.Refresh = true
 		default:
 			return r, usage("--roles: there is no role %q; choose from %s", name, strings.Join(allRoles, ", "))
 		}

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -79,8 +81,11 @@ func (a *App) snapshots(o *options) *cobra.Command {
 
 func (a *App) snapshotGet(o *options) *cobra.Command {
 	var source string
-	var wait bool
+	var wait, byName bool
 	c := &cobra.Command{Use: "get KEY", Short: "Show the last known value of an entity",
+		Long: "Show the last known value of an entity. A key is part:ocid, such as basic:OCID; an ocid\n" +
+			"alone means its item-equipment. With --name it is part:NAME or NAME, and the name's\n" +
+			"ocid is asked for first; a name that was never asked for takes a call and its time.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("`%s` takes one key, such as item-equipment:OCID", c.CommandPath())
@@ -89,20 +94,19 @@ func (a *App) snapshotGet(o *options) *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			e := refresh.Entity{Source: source, Key: args[0]}
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.with(c.Context(), o, func(s *session) (err error) {
+				if byName {
+					if e, err = s.named(c.Context(), e); err != nil {
+						return err
+					}
+				}
 				answer, err := s.Snapshot(c.Context(), e)
 				if err != nil {
 					return err
 				}
-				if wait && answer.Freshness != refresh.Fresh {
-					for next, err := range s.WatchSnapshot(c.Context(), e) {
-						if err != nil {
-							return err
-						}
-						answer = next
-						if s := next.Status; s != nil && s.Code == refresh.StatusFailed && !next.UpdateQueued {
-							break // nobody asks for it any more
-						}
+				if wait {
+					if answer, err = s.fresh(c.Context(), answer); err != nil {
+						return err
 					}
 				}
 				return a.showSnapshot(o, answer)
@@ -110,7 +114,61 @@ func (a *App) snapshotGet(o *options) *cobra.Command {
 		}}
 	c.Flags().StringVar(&source, "source", snapshotSource, "whose snapshot")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until it is fresh")
+	c.Flags().BoolVar(&byName, "name", false, "the key has a character's name in the place of its ocid")
 	return c
+}
+
+// fresh waits until a snapshot is fresh, or nobody asks for it any more.
+func (s *session) fresh(ctx context.Context, answer refresh.Answer) (refresh.Answer, error) {
+	if answer.Freshness == refresh.Fresh {
+		return answer, nil
+	}
+	for next, err := range s.WatchSnapshot(ctx, answer.Entity) {
+		if err != nil {
+			return answer, err
+		}
+		answer = next
+		if s := next.Status; s != nil && s.Code == refresh.StatusFailed && !next.UpdateQueued {
+			break
+		}
+	}
+	return answer, nil
+}
+
+// named finds the entity of a character whose name stands in the place of its
+// ocid: the name has a snapshot of its own that tells it.
+func (s *session) named(ctx context.Context, e refresh.Entity) (refresh.Entity, error) {
+	part, name, found := strings.Cut(e.Key, ":")
+	if !found {
+		part, name = "", e.Key
+	}
+	answer, err := s.Snapshot(ctx, refresh.Entity{Source: e.Source, Key: "id:" + name})
+	if err != nil {
+		return e, err
+	}
+	if text := string(answer.Snapshot); text == "" || text == "null" {
+		if answer, err = s.fresh(ctx, answer); err != nil {
+			return e, err
+		}
+	}
+	var told struct{ Ocid string }
+	if len(answer.Snapshot) > 0 {
+		if err := json.Unmarshal(answer.Snapshot, &told); err != nil {
+			return e, err
+		}
+	}
+	if told.Ocid == "" {
+		why := ""
+		if answer.Status != nil {
+			why = ": " + answer.Status.Error
+		}
+		return e, domain.Errorf(domain.CodeNotFound, "no character of the name %s is known%s", name, why)
+	}
+	e.Key = told.Ocid
+	if part != "" {
+		e.Key = part + ":" + told.Ocid
+	}
+	return e, nil
 }
 
 func (a *App) showSnapshot(o *options, answer refresh.Answer) error {

@@ -89,7 +89,7 @@ func (g *game) CheckKey(key string) (string, error) {
 	return strings.ToLower(key), nil
 }
 
-func (g *game) Fetch(context.Context, string) refresh.Fetched {
+func (g *game) Fetch(context.Context, string, func()) refresh.Fetched {
 	g.calls.Add(1)
 	<-time.After(2 * time.Second)
 	v := *g.value.Load()

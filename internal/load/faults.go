@@ -287,11 +287,11 @@ type faultyUpstream struct {
 }
 
 // Fetch implements refresh.Fetcher. A call that waits here has not been made.
-func (u *faultyUpstream) Fetch(ctx context.Context, key string) refresh.Fetched {
+func (u *faultyUpstream) Fetch(ctx context.Context, key string, sent func()) refresh.Fetched {
 	if err := u.upstream.wait(ctx); err != nil {
 		return refresh.Fetched{Verdict: refresh.FetchWait, Free: true, Error: err.Error()}
 	}
-	f := u.Upstream.Fetch(ctx, key)
+	f := u.Upstream.Fetch(ctx, key, sent)
 	if !f.Free {
 		u.ended.Add(1)
 	}

@@ -24,9 +24,15 @@ func normalLoad(ctx context.Context, w *world, r *Result) error {
 	return nil
 }
 
+// peakHigh and peakLow are more than the upstream allows.
+const (
+	peakHigh = 200
+	peakLow  = 300
+)
+
 func peakLoad(ctx context.Context, w *world, r *Result) error {
 	w.start(ctx)
-	f, err := w.carry(ctx, traffic{high: 200, low: 300, reads: readRate, during: func(context.Context) error {
+	f, err := w.carry(ctx, traffic{high: peakHigh, low: peakLow, reads: readRate, during: func(context.Context) error {
 		// The backlog is full from the beginning.
 		w.backlog(ctx, rated, domain.PriorityLow)
 		return nil
@@ -75,13 +81,17 @@ func workerKilled(ctx context.Context, w *world, r *Result) error {
 	return nil
 }
 
-// slowness is how long the store takes in the worst case.
-const slowness = 10 * time.Second
+const (
+	// slowness is how long the store takes in the worst case.
+	slowness = 10 * time.Second
+	// noticed is how long it takes until a breaker has seen enough of that.
+	noticed = 12 * time.Second
+)
 
 func slowStore(ctx context.Context, w *world, r *Result) error {
 	w.start(ctx)
 	opened := 0
-	f, err := w.carry(ctx, traffic{high: 50, low: 100, reads: readRate, during: func(ctx context.Context) error {
+	f, err := w.carry(ctx, traffic{high: peakHigh, low: peakLow, reads: readRate, during: func(ctx context.Context) error {
 		w.whileFaulty(ctx, func() { w.store.begin(slowness) }, func() {
 			for _, i := range w.instances {
 				if i.Breakers()["store"] != breaker.Closed {
@@ -96,7 +106,11 @@ func slowStore(ctx context.Context, w *world, r *Result) error {
 		return err
 	}
 	r.atLeast("accesses_delayed", float64(w.store.met.Load()), 1)
-	r.note("breakers_opened", float64(opened))
+	if w.length/2 >= noticed {
+		r.atLeast("breakers_opened", float64(opened), 1)
+	} else {
+		r.note("breakers_opened", float64(opened))
+	}
 	f.judgeReads(r)
 	r.exactly("requests_refused", f.refused, 0)
 	r.below("accepted_p95_ms", percentile(f.accepted, 95), highP95)
@@ -109,7 +123,7 @@ func slowStore(ctx context.Context, w *world, r *Result) error {
 
 func slowLog(ctx context.Context, w *world, r *Result) error {
 	w.start(ctx)
-	f, err := w.carry(ctx, traffic{high: 50, low: 100, reads: readRate, unknown: 100, during: func(ctx context.Context) error {
+	f, err := w.carry(ctx, traffic{high: peakHigh, low: peakLow, reads: readRate, unknown: 100, during: func(ctx context.Context) error {
 		w.whileFaulty(ctx, func() { w.log.begin(time.Second) }, w.log.end)
 		return nil
 	}})
@@ -132,7 +146,7 @@ const lastGrants = 200 * time.Millisecond
 func redisDown(ctx context.Context, w *world, r *Result) error {
 	w.start(ctx)
 	var tried, refused, calls int64
-	f, err := w.carry(ctx, traffic{high: 50, low: 100, reads: readRate, unknown: 100, during: func(ctx context.Context) error {
+	f, err := w.carry(ctx, traffic{high: peakHigh, low: peakLow, reads: readRate, unknown: 100, during: func(ctx context.Context) error {
 		w.whileFaulty(ctx, func() {
 			w.down.Store(true)
 			sleep(ctx, lastGrants)

@@ -190,7 +190,8 @@ func scripted(answers func(ctx context.Context, key string, n int) refresh.Fetch
 
 func (s *script) CheckKey(key string) (string, error) { return key, nil }
 
-func (s *script) Fetch(ctx context.Context, key string) refresh.Fetched {
+func (s *script) Fetch(ctx context.Context, key string, sent func()) refresh.Fetched {
+	sent()
 	s.mu.Lock()
 	s.calls[key]++
 	n := s.calls[key]

@@ -54,7 +54,8 @@ type Fetched struct {
 	HTTPStatus  int
 }
 
-// Fetcher asks an upstream for one entity, with exactly one call.
+// Fetcher asks an upstream for one entity, with exactly one call. It says when
+// the call has left.
 type Fetcher interface {
-	Fetch(ctx context.Context, key string) Fetched
+	Fetch(ctx context.Context, key string, sent func()) Fetched
 }

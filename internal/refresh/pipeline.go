@@ -74,6 +74,10 @@ const (
 	breakerUpstream = "upstream"
 )
 
+// slowStore is how long the store may take before that counts as a failure. The
+// upstream's calls end by themselves, and a log that is slow is not in the way.
+const slowStore = 2 * time.Second
+
 // NewPipeline puts the parts together.
 func NewPipeline(p Parts, s Settings) (*Pipeline, error) {
 	if p.Now == nil {
@@ -84,9 +88,13 @@ func NewPipeline(p Parts, s Settings) (*Pipeline, error) {
 	}
 	l := &Pipeline{Parts: p, works: s.Works, breakers: map[string]*breaker.Breaker{}}
 	for _, name := range []string{breakerRedis, breakerStore, breakerUpstream} {
-		l.breakers[name] = breaker.New(name, func(name string, to breaker.State) {
+		options := breaker.Options{OnChange: func(name string, to breaker.State) {
 			p.Slog.Warn("breaker", "part", name, "state", to)
-		})
+		}}
+		if name == breakerStore {
+			options.Slow = slowStore
+		}
+		l.breakers[name] = breaker.New(name, options)
 	}
 	// What hands out locks and carries events fails together: it is guarded as
 	// one.

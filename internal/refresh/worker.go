@@ -44,8 +44,8 @@ type WorkerOptions struct {
 
 // WorkerCounters count since the worker was made.
 type WorkerCounters struct {
-	Taken, Obsolete, Calls, Stored, Touched, Retried, Dead, Waited atomic.Int64
-	Received, Kept                                                 atomic.Int64
+	Taken, Obsolete, Calls, Stored, Touched, Retried, Dead, Waited, Late atomic.Int64
+	Received, Kept                                                       atomic.Int64
 }
 
 // Worker carries out refreshes: obsolete? reserve, call, save, done, release.
@@ -53,6 +53,7 @@ type Worker struct {
 	WorkerOptions
 	saves    *batch.Group[save]
 	counters WorkerCounters
+	late     lateness
 }
 
 const (
@@ -268,7 +269,7 @@ func (l *lane) call(ctx context.Context, tasks []*task) {
 				return
 			}
 			for _, t := range todo[:grant.Calls] {
-				l.work.Go(func() { l.attempt(ctx, t) })
+				l.work.Go(func() { l.attempt(ctx, t, grant.at) })
 			}
 			todo = todo[grant.Calls:]
 			if len(todo) > 0 {
@@ -281,8 +282,9 @@ func (l *lane) call(ctx context.Context, tasks []*task) {
 }
 
 // reserve waits until at least one call is granted; none only if ctx ends.
-func (l *lane) reserve(ctx context.Context, source string, n int) rate.Grant {
+func (l *lane) reserve(ctx context.Context, source string, n int) granted {
 	for delay := 100 * time.Millisecond; ctx.Err() == nil; {
+		asked := l.Now()
 		grant, err := l.Rate.Reserve(ctx, source, l.priority, n)
 		if err != nil {
 			// Nobody knows how much is left: nothing is called.
@@ -292,21 +294,27 @@ func (l *lane) reserve(ctx context.Context, source string, n int) rate.Grant {
 			continue
 		}
 		if grant.Calls > 0 {
-			return grant
+			return granted{grant, asked}
 		}
 		l.counters.Waited.Add(1)
 		pause(ctx, max(grant.RetryAt.Sub(l.Now()), time.Millisecond))
 	}
-	return rate.Grant{}
+	return granted{}
+}
+
+// granted is a grant and when it was given, or a little earlier.
+type granted struct {
+	rate.Grant
+	at time.Time
 }
 
 // attempt makes one call that was granted and deals with its answer.
-func (l *lane) attempt(ctx context.Context, t *task) {
+func (l *lane) attempt(ctx context.Context, t *task, grantedAt time.Time) {
 	fetcher := l.Fetchers[t.event.Source]
 	var f Fetched
 	err := l.Upstream.Do(ctx, func() error {
 		l.counters.Calls.Add(1)
-		f = fetcher.Fetch(ctx, t.event.Key)
+		f = fetcher.Fetch(ctx, t.event.Key, func() { l.sent(ctx, t.event.Source, grantedAt) })
 		if f.Verdict == FetchRetry {
 			return domain.Errorf(domain.CodeUnavailable, "%s", f.Error)
 		}
@@ -371,9 +379,10 @@ func (l *lane) judge(ctx context.Context, t *task, f Fetched) {
 // again calls once more after a while.
 func (l *lane) again(ctx context.Context, t *task, d time.Duration) {
 	pause(ctx, d)
-	if l.reserve(ctx, t.event.Source, 1).Calls == 0 {
+	grant := l.reserve(ctx, t.event.Source, 1)
+	if grant.Calls == 0 {
 		l.freePlaces(1)
 		return
 	}
-	l.attempt(ctx, t)
+	l.attempt(ctx, t, grant.at)
 }

@@ -104,13 +104,11 @@ func (s *Service) openPipeline(ctx context.Context, o Options, p refresh.Parts) 
 	s.closers = append(s.closers, closeLog(ctx, p.Log))
 	s.checks = append(s.checks, p.Log.Check)
 	p.Upstreams, p.Now, p.Slog = o.Refresh.Upstreams, o.Engine.Now, o.Engine.Log
-	settings := o.Refresh.Settings
-	settings.Works = !o.Engine.RequestsOnly
 	if err := s.openArchive(ctx, o, p.Snapshots); err != nil {
 		return err
 	}
 	var err error
-	s.Refreshes, err = refresh.NewPipeline(p, settings)
+	s.Refreshes, err = refresh.NewPipeline(p, o.Refresh.Settings)
 	return err
 }
 

@@ -45,7 +45,7 @@ func BenchmarkFetch(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if res := s.Fetch(b.Context(), ocid); res.Verdict != refresh.FetchDone {
+		if res := s.Fetch(b.Context(), ocid, nil); res.Verdict != refresh.FetchDone {
 			b.Fatal(res)
 		}
 	}
@@ -94,7 +94,7 @@ func BenchmarkFetchOverHTTP(b *testing.B) {
 	b.SetParallelism(8)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if res := s.Fetch(b.Context(), ocid); res.Verdict != refresh.FetchDone {
+			if res := s.Fetch(b.Context(), ocid, nil); res.Verdict != refresh.FetchDone {
 				b.Error(res)
 				return
 			}

@@ -9,10 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
-	"strings"
+	"net/http/httptrace"
 	"syscall"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -36,48 +34,28 @@ type workspace struct {
 // keepWorkspace bounds what is kept for the next call.
 const keepWorkspace = 4 << 20
 
-// Fetch reads the value of a key with exactly one call.
-func (s *Source) Fetch(ctx context.Context, key string) refresh.Fetched {
+// Fetch implements refresh.Fetcher.
+func (s *Source) Fetch(ctx context.Context, key string, sent func()) refresh.Fetched {
 	key, err := CanonicalKey(key)
 	if err != nil {
 		return refresh.Fetched{Verdict: refresh.FetchDead, Code: WhyBadKey, Error: err.Error(), Free: true}
 	}
-	part, ocid, _ := strings.Cut(key, ":")
+	part, path, query := endpoint(key)
 	w, done := s.workspace()
 	defer done()
-	a, res := s.call(ctx, w, "/maplestory/v1/character/"+part, "ocid="+ocid)
+	a, res := s.call(ctx, w, path, query, sent)
 	if res.Verdict == refresh.FetchDone {
 		res = s.keep(w, a, s.fields[part])
+	}
+	if res.Verdict == refresh.FetchDone && part == NamePart {
+		if _, err := CanonicalKey(gjson.GetBytes(res.Body, "ocid").String()); err != nil {
+			res = refresh.Fetched{Verdict: refresh.FetchDead, Code: WhyUnparsable, Error: "the answer tells no ocid", HTTPStatus: a.status}
+		}
 	}
 	if a != nil {
 		res.Received = len(a.body)
 	}
 	return res
-}
-
-// Resolve asks for the ocid of the character of a name, with exactly one call.
-// The ocid is there if the verdict is Done.
-func (s *Source) Resolve(ctx context.Context, name string) (ocid string, res refresh.Fetched) {
-	if name == "" || len(name) > 100 || !utf8.ValidString(name) {
-		return "", refresh.Fetched{Verdict: refresh.FetchDead, Code: WhyBadKey, Error: "maplestory: this is no character's name", Free: true}
-	}
-	w, done := s.workspace()
-	defer done()
-	a, res := s.call(ctx, w, "/maplestory/v1/id", url.Values{"character_name": {name}}.Encode())
-	if a != nil {
-		res.Received = len(a.body)
-	}
-	if res.Verdict != refresh.FetchDone {
-		return "", res
-	}
-	if gjson.ValidBytes(a.body) {
-		ocid = gjson.GetBytes(a.body, "ocid").String()
-	}
-	if _, err := s.CheckKey(ocid); err != nil {
-		res.Verdict, res.Code, res.Error = refresh.FetchDead, WhyUnparsable, "the answer tells no ocid"
-		return "", res
-	}
-	return ocid, res
 }
 
 func (s *Source) workspace() (w *workspace, done func()) {
@@ -91,12 +69,17 @@ func (s *Source) workspace() (w *workspace, done func()) {
 }
 
 // call sends a request once and reads the answer, or says why there is none.
-func (s *Source) call(ctx context.Context, w *workspace, path, query string) (*answer, refresh.Fetched) {
+func (s *Source) call(ctx context.Context, w *workspace, path, query string, sent func()) (*answer, refresh.Fetched) {
 	if ctx.Err() != nil {
 		return nil, stopped(true)
 	}
 	callCtx, cancel := context.WithTimeout(ctx, s.opt.Timeout)
 	defer cancel()
+	if sent != nil {
+		callCtx = httptrace.WithClientTrace(callCtx, &httptrace.ClientTrace{
+			WroteRequest: func(httptrace.WroteRequestInfo) { sent() },
+		})
+	}
 	u := *s.base
 	u.Path += path
 	u.RawQuery = query

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func newRig(t *testing.T, sim simulator.Options, opt Options) *rig {
 func (r *rig) fetch(t *testing.T, key string) refresh.Fetched {
 	t.Helper()
 	before := r.sim.Audit().Calls
-	res := r.source.Fetch(t.Context(), key)
+	res := r.source.Fetch(t.Context(), key, nil)
 	if made := r.sim.Audit().Calls - before; made != 1 {
 		t.Errorf("%s took %d calls", key, made)
 	}
@@ -187,10 +188,10 @@ func TestTimeoutAndStop(t *testing.T) {
 		f := simulator.Delayed(time.Hour)
 		return &f
 	})
-	if got := slow.source.Fetch(ctx, ocid); got.Verdict != refresh.FetchWait || got.Code != WhyStopped || got.Free || got.Wait != 0 {
+	if got := slow.source.Fetch(ctx, ocid, nil); got.Verdict != refresh.FetchWait || got.Code != WhyStopped || got.Free || got.Wait != 0 {
 		t.Errorf("a stopped call is %+v", got)
 	}
-	if got := slow.source.Fetch(ctx, ocid); got.Code != WhyStopped || !got.Free {
+	if got := slow.source.Fetch(ctx, ocid, nil); got.Code != WhyStopped || !got.Free {
 		t.Errorf("a call that was never made is %+v", got)
 	}
 }
@@ -203,27 +204,40 @@ func TestNobodyThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Fetch(t.Context(), "abc"); got.Verdict != refresh.FetchRetry || got.Code != WhyConnection || !got.Free {
+	if got := s.Fetch(t.Context(), "abc", nil); got.Verdict != refresh.FetchRetry || got.Code != WhyConnection || !got.Free {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestResolve(t *testing.T) {
+func TestNames(t *testing.T) {
 	r := newRig(t, simulator.Options{Seed: 9}, Options{})
 	c := r.sim.Characters(7, 1)[0]
-	if ocid, res := r.source.Resolve(t.Context(), c.Name); ocid != c.Ocid || res.Verdict != refresh.FetchDone {
-		t.Errorf("%s is %s, want %s (%+v)", c.Name, ocid, c.Ocid, res)
+	if res := r.fetch(t, "id:"+c.Name); string(res.Body) != `{"ocid":"`+c.Ocid+`"}` || res.Verdict != refresh.FetchDone {
+		t.Errorf("%s is %s, want %s (%+v)", c.Name, res.Body, c.Ocid, res)
 	}
-	if ocid, res := r.source.Resolve(t.Context(), "누구&ocid=1"); ocid != "" || res.Verdict != refresh.FetchDead || res.Code != "OPENAPI00004" {
-		t.Errorf("an unknown name is %q, %+v", ocid, res)
+	if res := r.fetch(t, "id:누구"); res.Verdict != refresh.FetchDead || res.Code != "OPENAPI00004" {
+		t.Errorf("an unknown name is %+v", res)
 	}
 	r.sim.FailNext(simulator.AnyRequest, 1, simulator.Fault{Status: 200, Body: `{"ocid":null}`})
-	if ocid, res := r.source.Resolve(t.Context(), c.Name); ocid != "" || res.Code != WhyUnparsable {
-		t.Errorf("an answer without ocid is %q, %+v", ocid, res)
+	if res := r.fetch(t, "id:"+c.Name); res.Verdict != refresh.FetchDead || res.Code != WhyUnparsable || len(res.Body) > 0 {
+		t.Errorf("an answer without ocid is %+v", res)
 	}
-	calls := r.sim.Audit().Calls
-	if _, res := r.source.Resolve(t.Context(), ""); res.Verdict != refresh.FetchDead || !res.Free || r.sim.Audit().Calls != calls {
-		t.Errorf("an empty name is %+v", res)
+}
+
+func TestSaysWhenACallHasLeft(t *testing.T) {
+	r := newRig(t, simulator.Options{}, Options{})
+	var left atomic.Int32
+	for range 3 {
+		res := r.source.Fetch(t.Context(), r.sim.Ocid(0), func() { left.Add(1) })
+		if res.Verdict != refresh.FetchDone {
+			t.Fatalf("%+v", res)
+		}
+	}
+	if res := r.source.Fetch(t.Context(), "?", func() { left.Add(1) }); !res.Free {
+		t.Fatalf("%+v", res)
+	}
+	if left.Load() != 3 {
+		t.Errorf("%d calls left, want 3", left.Load())
 	}
 }
 
@@ -232,6 +246,9 @@ func TestKeys(t *testing.T) {
 	for key, want := range map[string]string{
 		"abc123": "item-equipment:abc123", "item-equipment:abc": "item-equipment:abc", "stat:A-b_9": "stat:A-b_9",
 		"": "", "stat:": "", ":abc": "", "nothing:abc": "", "stat:a:b": "", "a/b": "", "a b": "", "a?b": "", "a&b=c": "", "가": "", "a\x00": "",
+		// Names: any letters, whole syllables.
+		"id:메이플": "id:메이플", "id:\u1106\u1166": "id:메", "id:Maple7": "id:Maple7",
+		"id:": "", "id:a&b": "", "id:{a}": "", "id:a b": "", "id:\xff": "", "id:" + strings.Repeat("가", maxName+1): "",
 		strings.Repeat("a", maxOcid): "item-equipment:" + strings.Repeat("a", maxOcid), strings.Repeat("a", maxOcid+1): "",
 	} {
 		got, err := CanonicalKey(key)
@@ -242,7 +259,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%q: %v", key, checked)
 		}
 		if want == "" {
-			if res := r.source.Fetch(t.Context(), key); res.Verdict != refresh.FetchDead || res.Code != WhyBadKey || !res.Free {
+			if res := r.source.Fetch(t.Context(), key, nil); res.Verdict != refresh.FetchDead || res.Code != WhyBadKey || !res.Free {
 				t.Errorf("%q: %+v", key, res)
 			}
 		}

@@ -76,7 +76,7 @@ func compileFields(fields []string) (map[string]*node, error) {
 		}
 		roots[part].grow(names)
 	}
-	for _, part := range Parts() {
+	for _, part := range append(Parts(), NamePart) {
 		if roots[part] == nil {
 			roots[part] = &node{without: volatileField}
 		}

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -100,42 +99,3 @@ func newTransport() *http.Transport {
 		Protocols:           protocols,
 	}
 }
-
-// DefaultPart is the part that an ocid alone means.
-const DefaultPart = "item-equipment"
-
-// Parts are what can be asked of a character.
-func Parts() []string {
-	return []string{
-		"ability", "android-equipment", "basic", "beauty-equipment", "cashitem-equipment", "dojang", "hexamatrix",
-		"hexamatrix-stat", "hyper-stat", "item-equipment", "link-skill", "other-stat", "pet-equipment", "popularity",
-		"propensity", "set-effect", "stat", "symbol-equipment", "vmatrix",
-	}
-}
-
-// maxOcid bounds the length of an ocid; those that were seen have 32 or 64.
-const maxOcid = 128
-
-// CanonicalKey writes a key as "part:ocid"; an ocid alone means its
-// item-equipment. What no call can be made for is an error of code invalid.
-func CanonicalKey(key string) (string, error) {
-	part, ocid, found := strings.Cut(key, ":")
-	if !found {
-		part, ocid = DefaultPart, key
-	}
-	if !slices.Contains(Parts(), part) {
-		return "", domain.Errorf(domain.CodeInvalid, "maplestory: a key begins with no known part; give one of %s", strings.Join(Parts(), ", "))
-	}
-	if ocid == "" || len(ocid) > maxOcid || strings.ContainsFunc(ocid, isNoOcidCharacter) {
-		return "", domain.Errorf(domain.CodeInvalid, "maplestory: a key has no ocid; give up to %d letters and digits, as /maplestory/v1/id tells them", maxOcid)
-	}
-	return part + ":" + ocid, nil
-}
-
-func isNoOcidCharacter(r rune) bool {
-	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_'
-}
-
-// CheckKey refuses keys that no call can be made for, before any is made, and
-// writes the others in their one spelling.
-func (s *Source) CheckKey(key string) (string, error) { return CanonicalKey(key) }

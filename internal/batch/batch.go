@@ -17,11 +17,13 @@ type Group[T any] struct {
 
 	// patience is how long a trip may wait for as many as the last one had.
 	patience time.Duration
+	// trips is how many may be under way at once.
+	trips int
 
 	mu      sync.Mutex
 	waiting []*entry[T]
 	last    int // how many the last trip had
-	running bool
+	running int
 }
 
 type entry[T any] struct {
@@ -32,7 +34,7 @@ type entry[T any] struct {
 // New returns a group whose items are applied at most so many at once. apply
 // writes results into the items; the error it returns is that of every item.
 func New[T any](most int, apply func(ctx context.Context, items []*T) error) *Group[T] {
-	return &Group[T]{apply: apply, most: most}
+	return &Group[T]{apply: apply, most: most, trips: 1}
 }
 
 // Patient lets a trip wait a little for as many callers as the last one had:
@@ -40,6 +42,14 @@ func New[T any](most int, apply func(ctx context.Context, items []*T) error) *Gr
 // much longer than that. It returns the group.
 func (g *Group[T]) Patient(patience time.Duration) *Group[T] {
 	g.patience = patience
+	return g
+}
+
+// Trips lets so many trips be under way at once; the next one begins when as many
+// items wait as it can take. It pays where a trip's work can be done beside that
+// of others. It returns the group.
+func (g *Group[T]) Trips(n int) *Group[T] {
+	g.trips = n
 	return g
 }
 
@@ -53,8 +63,8 @@ func (g *Group[T]) Do(ctx context.Context, item *T) error {
 	e := &entry[T]{item, make(chan error, 1)}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, e)
-	if !g.running {
-		g.running = true
+	if g.running == 0 || g.running < g.trips && len(g.waiting) >= g.most {
+		g.running++
 		// The group serves many callers: the end of one of them is not its end.
 		go g.run(context.WithoutCancel(ctx))
 	}
@@ -110,7 +120,7 @@ func (g *Group[T]) next() []*entry[T] {
 	defer g.mu.Unlock()
 	n := min(len(g.waiting), g.most)
 	if n == 0 {
-		g.running = false
+		g.running--
 		g.waiting = nil
 		return nil
 	}

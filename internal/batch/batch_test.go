@@ -92,3 +92,40 @@ func TestCallerThatGivesUpLeavesTheOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestTripsAtOnce: the next trip begins while the first is under way, once as
+// many wait as it can take, and not before.
+func TestTripsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var under atomic.Int64
+		release := make(chan struct{})
+		g := batch.New(4, func(_ context.Context, items []*item) error {
+			under.Add(1)
+			<-release
+			for _, i := range items {
+				i.double = 2 * i.n
+			}
+			return nil
+		}).Trips(2)
+		var all sync.WaitGroup
+		do := func(n int) {
+			for range n {
+				all.Go(func() {
+					i := &item{n: 21}
+					if err := g.Do(t.Context(), i); err != nil || i.double != 42 {
+						t.Errorf("got %d, %v", i.double, err)
+					}
+				})
+				synctest.Wait()
+			}
+		}
+		for _, step := range []struct{ more, trips int }{{1, 1}, {3, 1}, {1, 2}, {9, 2}} {
+			do(step.more)
+			if got := under.Load(); got != int64(step.trips) {
+				t.Fatalf("%d trips are under way, want %d", got, step.trips)
+			}
+		}
+		close(release)
+		all.Wait()
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -165,11 +166,22 @@ func config(o Options) huma.Config {
 	c.CreateHooks = nil
 	c.RejectUnknownQueryParameters = true
 	c.Transformers = []huma.Transformer{codedProblems}
+	format := huma.Format{Marshal: writeJSON, Unmarshal: huma.DefaultJSONFormat.Unmarshal}
+	c.Formats = map[string]huma.Format{"application/json": format, "json": format}
 	if o.APIToken != "" {
 		c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
 		c.Security = []map[string][]string{{"token": {}}}
 	}
 	return c
+}
+
+// writeJSON writes an answer; what knows a quicker way than encoding/json takes
+// it.
+func writeJSON(w io.Writer, v any) error {
+	if quick, ok := v.(interface{ WriteJSON(w io.Writer) error }); ok {
+		return quick.WriteJSON(w)
+	}
+	return huma.DefaultJSONFormat.Marshal(w, v)
 }
 
 // serveOpenAPI serves the description, encoded when it is first asked for.

@@ -13,39 +13,6 @@ import (
 	"sluice/internal/domain"
 )
 
-// Freshness is how much an answer can be relied on.
-type Freshness string
-
-// The kinds of answers.
-const (
-	// Fresh: the upstream was asked not long ago.
-	Fresh Freshness = "FRESH"
-	// Stale: it is the last known value, and a newer one was asked for.
-	Stale Freshness = "STALE"
-	// Updating: there is none yet, and it was asked for before.
-	Updating Freshness = "UPDATING"
-	// NotFound: there is none, and nobody asked before.
-	NotFound Freshness = "NOT_FOUND"
-)
-
-// Answer is what a reader gets.
-type Answer struct {
-	Entity
-	// Snapshot is the last known value; null if there is none.
-	Snapshot      json.RawMessage `json:"snapshot"`
-	Freshness     Freshness       `json:"freshness"`
-	LastUpdatedAt time.Time       `json:"lastUpdatedAt,omitzero"`
-	LastCheckedAt time.Time       `json:"lastCheckedAt,omitzero"`
-	// UpdateQueued is whether a refresh was asked for and is not done.
-	UpdateQueued bool `json:"updateQueued"`
-	// EstimatedWaitMs is about how long that will take; null if nobody knows.
-	EstimatedWaitMs *int64 `json:"estimatedWaitMs"`
-	// Status tells what is wrong with the entity, if anything is.
-	Status *Status `json:"status,omitempty"`
-	// ETag changes with the value.
-	ETag string `json:"-"`
-}
-
 // Cached is what is known of an entity without asking anybody.
 type Cached struct {
 	Snapshot

@@ -61,6 +61,8 @@ const (
 	lowBatch  = 100
 	// savePatience lets results that come together be saved together.
 	savePatience = 2 * time.Millisecond
+	// saveTrips lets values be compressed while others are being written.
+	saveTrips = 3
 )
 
 // NewWorker returns a worker that does not run yet.
@@ -77,7 +79,7 @@ func NewWorker(o WorkerOptions) (*Worker, error) {
 		o.Slog = slog.New(slog.DiscardHandler)
 	}
 	w := &Worker{WorkerOptions: o}
-	w.saves = batch.New(lowBatch, w.applySaves).Patient(savePatience)
+	w.saves = batch.New(lowBatch, w.applySaves).Patient(savePatience).Trips(saveTrips)
 	return w, nil
 }
 

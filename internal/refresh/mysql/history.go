@@ -106,7 +106,7 @@ func (s *Store) Values(ctx context.Context, before time.Time, after string, limi
 		return nil, after, err
 	}
 	for i := range values {
-		if values[i].Body, err = s.decompress(values[i].Body); err != nil {
+		if values[i].Body, err = s.packer.Unpack(values[i].Body); err != nil {
 			return nil, "", err
 		}
 	}
@@ -212,7 +212,7 @@ func (s *Store) Restore(ctx context.Context, values []refresh.Value) error {
 			return err
 		}
 		results[i] = &result{
-			Entity: v.Entity, identity: identityOf(v.Entity), version: v.Version, at: mysqldb.Micros(v.StoredAt), hash: v.Hash, packed: s.compress(v.Body),
+			Entity: v.Entity, identity: identityOf(v.Entity), version: v.Version, at: mysqldb.Micros(v.StoredAt), hash: v.Hash, packed: s.packer.Pack(v.Body),
 		}
 		entities[results[i].identity] = v.Entity
 	}

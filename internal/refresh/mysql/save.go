@@ -87,7 +87,7 @@ func (s *Store) pack(ctx context.Context, refreshed []refresh.Refreshed, everyth
 	for i := range refreshed {
 		r := &item.results[i]
 		if hash, known := hashes[r.identity]; !known || hash != r.hash {
-			r.packed = s.compress(refreshed[i].Body)
+			r.packed = s.packer.Pack(refreshed[i].Body)
 		}
 	}
 	return item, nil

@@ -17,25 +17,22 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 	"unicode/utf8"
-
-	"github.com/klauspost/compress/zstd"
 
 	"sluice/internal/batch"
 	"sluice/internal/domain"
 	"sluice/internal/mysqldb"
 	"sluice/internal/refresh"
+	"sluice/internal/refresh/packing"
 )
 
 // Store implements refresh.Snapshots.
 type Store struct {
-	db    *mysqldb.DB
-	tiers refresh.Tiers
-	saves *batch.Group[saveItem]
-	enc   *zstd.Encoder
-	dec   *zstd.Decoder
+	db     *mysqldb.DB
+	tiers  refresh.Tiers
+	saves  *batch.Group[saveItem]
+	packer *packing.Packer
 }
 
 var _ refresh.Snapshots = (*Store)(nil)
@@ -56,31 +53,13 @@ func New(db *mysqldb.DB, o refresh.TierOptions) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Higher levels take twice the time and more for less than a hundredth of
-	// the size of such small bodies.
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true))
+	packer, err := packing.New()
 	if err != nil {
-		return nil, fmt.Errorf("prepare compression: %w", err)
+		return nil, err
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0))
-	if err != nil {
-		return nil, fmt.Errorf("prepare decompression: %w", err)
-	}
-	s := &Store{db: db, tiers: t, enc: enc, dec: dec}
+	s := &Store{db: db, tiers: t, packer: packer}
 	s.saves = batch.New(maxGroup, s.shareSaves).Patient(groupPatience)
 	return s, nil
-}
-
-func (s *Store) compress(body []byte) []byte {
-	return s.enc.EncodeAll(body, make([]byte, 0, len(body)/3+64))
-}
-
-func (s *Store) decompress(packed []byte) ([]byte, error) {
-	body, err := s.dec.DecodeAll(packed, nil)
-	if err != nil {
-		return nil, domain.Errorf(domain.CodeCorrupt, "a stored value cannot be decompressed: %w", err)
-	}
-	return body, nil
 }
 
 const (
@@ -135,7 +114,7 @@ func (s *Store) Snapshot(ctx context.Context, e refresh.Entity) (found refresh.S
 	}
 	found.Entity = e
 	copy(found.Hash[:], hash)
-	if found.Body, err = s.decompress(packed); err != nil {
+	if found.Body, err = s.packer.Unpack(packed); err != nil {
 		return refresh.Snapshot{}, false, nil, err
 	}
 	return found, true, status, nil

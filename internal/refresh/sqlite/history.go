@@ -65,7 +65,7 @@ func (s *Store) Values(ctx context.Context, before time.Time, after string, limi
 		return nil, after, err
 	}
 	for i := range values {
-		if values[i].Body, err = s.decompress(values[i].Body); err != nil {
+		if values[i].Body, err = s.packer.Unpack(values[i].Body); err != nil {
 			return nil, "", err
 		}
 	}
@@ -117,7 +117,7 @@ func (s *Store) Restore(ctx context.Context, values []refresh.Value) error {
 		if err := checkEntity(v.Entity); err != nil {
 			return err
 		}
-		results[i] = result{Entity: v.Entity, version: v.Version, at: sqlitedb.Micros(v.StoredAt), hash: v.Hash, packed: s.compress(v.Body)}
+		results[i] = result{Entity: v.Entity, version: v.Version, at: sqlitedb.Micros(v.StoredAt), hash: v.Hash, packed: s.packer.Pack(v.Body)}
 	}
 	if len(results) == 0 {
 		return nil

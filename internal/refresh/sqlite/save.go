@@ -109,7 +109,7 @@ func (s *Store) pack(ctx context.Context, refreshed []refresh.Refreshed, everyth
 		r := &refreshed[i]
 		item.results[i] = result{Entity: r.Entity, version: r.Version, at: sqlitedb.Micros(r.At), hash: r.Hash}
 		if !same[i] {
-			item.results[i].packed = s.compress(r.Body)
+			item.results[i].packed = s.packer.Pack(r.Body)
 		}
 	}
 	return item, nil

@@ -12,24 +12,22 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"unicode/utf8"
 
-	"github.com/klauspost/compress/zstd"
 	"zombiezen.com/go/sqlite"
 
 	"sluice/internal/domain"
 	"sluice/internal/refresh"
+	"sluice/internal/refresh/packing"
 	"sluice/internal/sqlitedb"
 )
 
 // Store implements refresh.Snapshots.
 type Store struct {
-	db    *sqlitedb.DB
-	tiers refresh.Tiers
-	saves *sqlitedb.Merger[saveItem]
-	enc   *zstd.Encoder
-	dec   *zstd.Decoder
+	db     *sqlitedb.DB
+	tiers  refresh.Tiers
+	saves  *sqlitedb.Merger[saveItem]
+	packer *packing.Packer
 }
 
 var _ refresh.Snapshots = (*Store)(nil)
@@ -40,31 +38,13 @@ func New(db *sqlitedb.DB, o refresh.TierOptions) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Higher levels take twice the time and more for less than a hundredth of
-	// the size of such small bodies.
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true))
+	packer, err := packing.New()
 	if err != nil {
-		return nil, fmt.Errorf("prepare compression: %w", err)
+		return nil, err
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0))
-	if err != nil {
-		return nil, fmt.Errorf("prepare decompression: %w", err)
-	}
-	s := &Store{db: db, tiers: t, enc: enc, dec: dec}
+	s := &Store{db: db, tiers: t, packer: packer}
 	s.saves = sqlitedb.NewMerger(db, s.applySaves)
 	return s, nil
-}
-
-func (s *Store) compress(body []byte) []byte {
-	return s.enc.EncodeAll(body, make([]byte, 0, len(body)/3+64))
-}
-
-func (s *Store) decompress(packed []byte) ([]byte, error) {
-	body, err := s.dec.DecodeAll(packed, nil)
-	if err != nil {
-		return nil, domain.Errorf(domain.CodeCorrupt, "a stored value cannot be decompressed: %w", err)
-	}
-	return body, nil
 }
 
 const (
@@ -105,7 +85,7 @@ func (s *Store) Snapshot(ctx context.Context, e refresh.Entity) (found refresh.S
 		return err
 	})
 	if err == nil && ok {
-		found.Body, err = s.decompress(packed)
+		found.Body, err = s.packer.Unpack(packed)
 		if err == nil && len(packed) == 0 {
 			err = domain.Errorf(domain.CodeCorrupt, "the snapshot of %s has lost its value", e)
 		}

@@ -243,7 +243,7 @@ func TestAccountThatNeverRan(t *testing.T) {
 func TestHerdIsSpread(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
-		const accounts, most = 250, 250 / 5
+		const accounts, most = 120, 120 / 4
 		o := harvesting(t, `{}`, 1000)
 		o.Statistics = &countingStatistics{}
 		s := started(t, newField(1, 1000), o)

@@ -20,7 +20,7 @@ var modelLanes = []string{"a", "b", "c"}
 
 // checkModel does the same random things to a dispatcher and to the model.
 func checkModel(t *testing.T, f Factory) {
-	checks := 100
+	checks := 40
 	if f.FakeClock {
 		checks = 1000
 	}

@@ -59,8 +59,8 @@ func Run(t *testing.T, f Factory) {
 		for name, run := range resetCases() {
 			t.Run(name, func(t *testing.T) { run(newSuite(t, f)) })
 		}
-		t.Run("property: never a call too many", func(t *testing.T) { repeat(t, 40, f, neverTooMany) })
-		t.Run("property: the ration is used", func(t *testing.T) { repeat(t, 10, f, rationIsUsed) })
+		t.Run("property: never a call too many", func(t *testing.T) { repeat(t, 15, f, neverTooMany) })
+		t.Run("property: the ration is used", func(t *testing.T) { repeat(t, 4, f, rationIsUsed) })
 	}
 }
 

@@ -13,11 +13,15 @@ import (
 	"sluice/internal/state"
 )
 
+// modelSequences is how many sequences of random calls are tried; each run has
+// others.
+const modelSequences = 35
+
 // checkModel makes random calls and compares the store, after each, with what
 // a few maps say it must hold.
 func checkModel(t *testing.T, f Factory) {
 	// The seed says it all; files of failed sequences would only lie about.
-	for name, value := range map[string]string{"rapid.seed": strconv.FormatUint(seed(t), 10), "rapid.nofailfile": "true"} {
+	for name, value := range map[string]string{"rapid.seed": strconv.FormatUint(seed(t), 10), "rapid.nofailfile": "true", "rapid.checks": strconv.Itoa(modelSequences)} {
 		if err := flag.Set(name, value); err != nil {
 			t.Fatalf("set %s: %v", name, err)
 		}

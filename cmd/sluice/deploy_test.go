@@ -55,7 +55,7 @@ func TestDeploymentFitsTheProgram(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, role := range []string{"api", "worker", "scheduler"} {
+	for _, role := range []string{"api", "worker", "scheduler", "refresh"} {
 		if !roles[role] {
 			t.Errorf("nobody has the role %s", role)
 		}

@@ -30,6 +30,9 @@ func (a *App) up(o *options) *cobra.Command {
 			if so.Roles, err = parseRoles(roles, o.servers); err != nil {
 				return err
 			}
+			if so.Roles == (Roles{Refresh: true}) && so.MapleStory.Key == "" {
+				return usage("--roles refresh: there is nothing to refresh without an API key; set SLUICE_MAPLESTORY_KEY")
+			}
 			if harvest {
 				so.Harvest, err = policy.parseFor()
 				if err != nil {

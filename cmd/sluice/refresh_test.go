@@ -200,7 +200,7 @@ func TestSnapshotsByName(t *testing.T) {
 		t.Errorf("%d calls, want 3", calls)
 	}
 	byName("Nobody", 1, "no character of the name Nobody")
-	byName("a b", 1, "letters and digits")
+	byName("a b", 2, "letters and digits")
 }
 
 func TestDeadLettersOfTheProgram(t *testing.T) {

@@ -53,9 +53,9 @@ func TestWrongUsage(t *testing.T) {
 		"role":                {nil, []string{"up", "--roles", "boss"}, []string{"--roles", "boss", "refresh"}},
 		"nothing to refresh": {nil, []string{"up", "--roles", "refresh", "--state", "mysql://x@127.0.0.1:1/x", "--redis", "redis://127.0.0.1:1"},
 			[]string{"--roles refresh", "SLUICE_MAPLESTORY_KEY"}},
-		"configured":          {nil, []string{"up", "--config", config}, []string{"--workers is 0"}},
-		"configured by name":  {[]string{"SLUICE_CONFIG=" + typo}, []string{"up"}, []string{"data-dri", "did you mean data-dir?"}},
-		"no configuration":    {nil, []string{"up", "--config", "/nowhere.yaml"}, []string{"/nowhere.yaml"}},
+		"configured":         {nil, []string{"up", "--config", config}, []string{"--workers is 0"}},
+		"configured by name": {[]string{"SLUICE_CONFIG=" + typo}, []string{"up"}, []string{"data-dri", "did you mean data-dir?"}},
+		"no configuration":   {nil, []string{"up", "--config", "/nowhere.yaml"}, []string{"/nowhere.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append(tc.args, "--data-dir", filepath.Join(dir, "data"))

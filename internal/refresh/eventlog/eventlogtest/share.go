@@ -12,6 +12,7 @@ var shareCases = []testCase{
 	{name: "ThreeShare", check: func(x *fixture) { manyShare(x, 3) }},
 	{name: "OneJoinsWhileTheOtherWorks", check: oneJoinsWhileTheOtherWorks},
 	{name: "OneLeaves", check: oneLeaves},
+	{name: "TenJoinAtOnce", check: tenJoinAtOnce},
 	{name: "LeavingHandsOnAtOnce", check: leavingHandsOnAtOnce},
 	{name: "OneIsKilled", needs: canKill, check: oneIsKilled},
 	{name: "AllAreKilled", needs: canKill, check: allAreKilled},
@@ -48,6 +49,18 @@ func oneLeaves(x *fixture) {
 	m.leave(second)
 	m.settled()
 	m.leave(third)
+	m.settled()
+}
+
+// tenJoinAtOnce: however many come or go together, what they share is settled
+// as soon as when it is one.
+func tenJoinAtOnce(x *fixture) {
+	m := x.newTeam()
+	m.join(x.Log)
+	m.settled()
+	ten := m.joinAtOnce(10)
+	m.settled()
+	m.leaveAtOnce(ten[:7])
 	m.settled()
 }
 

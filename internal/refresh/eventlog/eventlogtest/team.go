@@ -2,6 +2,7 @@ package eventlogtest
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -41,6 +42,42 @@ func (x *fixture) newTeam() *team {
 func (m *team) join(log eventlog.Log) eventlog.Consumer {
 	m.x.Helper()
 	c := m.x.join(log)
+	m.employ(c)
+	return c
+}
+
+// joinAtOnce adds consumers of so many processes together.
+func (m *team) joinAtOnce(n int) []eventlog.Consumer {
+	m.x.Helper()
+	consumers, errs := make([]eventlog.Consumer, n), make([]error, n)
+	var joining sync.WaitGroup
+	for i := range n {
+		log := m.x.another()
+		joining.Go(func() { consumers[i], errs[i] = log.Join(m.x.Context(), eventlog.HighWorkers, eventlog.High) })
+	}
+	joining.Wait()
+	m.x.ok(errors.Join(errs...))
+	for _, c := range consumers {
+		m.employ(c)
+	}
+	return consumers
+}
+
+// leaveAtOnce closes consumers together.
+func (m *team) leaveAtOnce(consumers []eventlog.Consumer) {
+	m.x.Helper()
+	errs := make([]error, len(consumers))
+	var leaving sync.WaitGroup
+	for i, c := range consumers {
+		m.rest(c)
+		leaving.Go(func() { errs[i] = c.Close(m.x.Context()) })
+	}
+	leaving.Wait()
+	m.x.ok(errors.Join(errs...))
+}
+
+// employ lets a consumer work.
+func (m *team) employ(c eventlog.Consumer) {
 	ctx, cancel := context.WithCancel(m.x.Context())
 	one := &member{cancel, make(chan struct{})}
 	m.members[c] = one
@@ -50,7 +87,6 @@ func (m *team) join(log eventlog.Log) eventlog.Consumer {
 		<-one.ended
 		_ = c.Close(context.WithoutCancel(ctx))
 	})
-	return c
 }
 
 func (m *team) work(ctx context.Context, c eventlog.Consumer, ended chan<- struct{}) {

@@ -48,7 +48,9 @@ type Options struct {
 }
 
 const (
-	defaultLimit          = 5 * time.Second
+	defaultLimit = 5 * time.Second
+	// defaultSessionTimeout is short enough for the work of a dead process to run
+	// elsewhere within 16 s: the others hear of its end a second later.
 	defaultSessionTimeout = 10 * time.Second
 	defaultRevokeWait     = 2 * time.Second
 	// defaultPort is the port of a broker whose address has none.

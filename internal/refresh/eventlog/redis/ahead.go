@@ -80,6 +80,8 @@ type reading struct {
 	ids      []string
 	count    int
 	holdings map[string]*holding
+	// from is where each begins.
+	from map[string]int64
 }
 
 // readAhead reads entries as long as there is room for them. A read takes
@@ -124,15 +126,22 @@ func (c *Consumer) readAhead(ctx context.Context) {
 func (c *Consumer) nextReading(ctx context.Context) (*reading, context.CancelFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.holdings) == 0 || c.ahead.full() {
+	if c.ahead.full() {
 		return nil, nil
 	}
-	r := &reading{count: c.ahead.count(len(c.holdings)), holdings: map[string]*holding{}}
+	r := &reading{holdings: map[string]*holding{}, from: map[string]int64{}}
 	for _, h := range c.holdings {
+		if h.leaving {
+			continue
+		}
 		key := c.log.stream(c.topic, h.number)
 		r.keys, r.ids = append(r.keys, key), append(r.ids, idOf(h.read))
-		r.holdings[key] = h
+		r.holdings[key], r.from[key] = h, h.read
 	}
+	if len(r.keys) == 0 {
+		return nil, nil
+	}
+	r.count = c.ahead.count(len(r.keys))
 	// With a deadline the client would not notice that it is canceled. That a
 	// server is gone is noticed by the connection's keep-alive.
 	r.ctx, c.interrupt = context.WithCancel(ctx)
@@ -152,7 +161,8 @@ func (c *Consumer) read(conn rueidis.DedicatedClient, r *reading) error {
 	defer c.mu.Unlock()
 	for key, entries := range streams {
 		h := r.holdings[key]
-		if h == nil || c.holding(h.number) != h {
+		// What was dropped since must be read again from where it begins.
+		if h == nil || c.holding(h.number) != h || h.leaving || h.read != r.from[key] {
 			continue
 		}
 		records := make([]eventlog.Record, len(entries))

@@ -31,6 +31,9 @@ type Consumer struct {
 	mu             sync.Mutex
 	holdings       []*holding
 	paused, closed bool
+	// until is when the lease ends unless it is renewed, look when to ask again
+	// if nothing happens before.
+	until, look time.Time
 	// turn is the holding to begin with, so that none waits for ever behind a
 	// full one.
 	turn int
@@ -51,7 +54,7 @@ func (l *Log) Join(ctx context.Context, group string, topic eventlog.Topic) (eve
 	if !l.register(c) {
 		return nil, errClosed("log")
 	}
-	if err := c.share(ctx); err != nil {
+	if err := c.ask(ctx, askJoin); err != nil {
 		l.forget(c)
 		return nil, err
 	}
@@ -61,9 +64,11 @@ func (l *Log) Join(ctx context.Context, group string, topic eventlog.Topic) (eve
 	c.tasks.Go(func() { c.readAhead(serving) })
 	c.tasks.Go(func() {
 		stirred := func() { redisdb.Notify(c.stir) }
-		l.db.Listen(serving, redisdb.Listener{
-			Channel: l.channel(topic, group), Message: func(string, string) { stirred() }, Missed: stirred, Log: l.log,
-		})
+		l.db.Listen(serving, redisdb.Listener{Channel: l.channel(topic, group), Missed: stirred, Log: l.log, Message: func(_, text string) {
+			if concerns(text, c.name) {
+				stirred()
+			}
+		}})
 	})
 	return c, nil
 }
@@ -113,8 +118,10 @@ func (c *Consumer) hand(n int) (records []eventlog.Record, news <-chan struct{},
 	if c.closed {
 		return nil, nil, errClosed("consumer")
 	}
+	// When the lease has ended, what was read ahead may be another's by now.
+	idle := c.paused || !time.Now().Before(c.until)
 	begin := c.turn
-	for i := 0; i < len(c.holdings) && n > 0 && !c.paused; i++ {
+	for i := 0; i < len(c.holdings) && n > 0 && !idle; i++ {
 		at := (begin + i) % len(c.holdings)
 		h := c.holdings[at]
 		if h.leaving || len(h.queue) == 0 {
@@ -192,7 +199,7 @@ func (c *Consumer) Close(ctx context.Context) error {
 		c.end()
 		// Positions that cannot be saved do not keep it from leaving.
 		err := c.commit(ctx)
-		if gone := c.leave(ctx); err == nil {
+		if gone := c.ask(ctx, askLeave); err == nil {
 			err = gone
 		}
 		c.left = err

@@ -1,6 +1,12 @@
 package redis
 
-import "context"
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"sluice/internal/refresh/eventlog"
+)
 
 // Vanish ends a consumer as the end of its process would: Redis is told
 // nothing.
@@ -27,3 +33,53 @@ func (l *Log) VanishAll() {
 
 // Commit saves positions as a consumer would that wakes up after a long sleep.
 func (c *Consumer) Commit(ctx context.Context) error { return c.commit(ctx) }
+
+// Partitions are those that a consumer has and may take from.
+func (c *Consumer) Partitions() (numbers []int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range c.holdings {
+		if !h.leaving {
+			numbers = append(numbers, h.number)
+		}
+	}
+	return numbers
+}
+
+// Isolate lets a consumer live on without a word from or to Redis.
+func (c *Consumer) Isolate() {
+	c.stop()
+	c.tasks.Wait()
+}
+
+// Share is one call of the script that shares partitions out.
+type Share struct {
+	Surplus int
+	Dead    time.Duration
+	Claims  map[int32]int64
+}
+
+// Ask calls that script for a consumer that is only a name.
+func (l *Log) Ask(ctx context.Context, name string, lease time.Duration, what string, released ...string) (Share, error) {
+	args := append([]string{name, strconv.FormatInt(lease.Milliseconds(), 10), what}, released...)
+	m, err := l.run(ctx, scripts.share, eventlog.High, eventlog.HighWorkers, args...)
+	if err != nil {
+		return Share{}, err
+	}
+	s, err := parseShare(m)
+	out := Share{Surplus: s.surplus, Dead: s.dead, Claims: map[int32]int64{}}
+	for _, h := range s.have {
+		out.Claims[h.number] = h.claim
+	}
+	return out, err
+}
+
+// PartitionOf says where a key belongs.
+func PartitionOf(topic eventlog.Topic, key string) int { return partitionOf(topic, key) }
+
+// Ahead is how many records were read and not handed out.
+func (c *Consumer) Ahead() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ahead.records
+}

@@ -1,6 +1,10 @@
 package redis
 
-import "sluice/internal/refresh/eventlog"
+import (
+	"time"
+
+	"sluice/internal/refresh/eventlog"
+)
 
 // holding is a partition that a consumer has. The consumer's mutex guards it.
 type holding struct {
@@ -18,8 +22,28 @@ type holding struct {
 	// done is up to where everything is dealt with, saved what of that Redis
 	// knows.
 	done, saved int64
-	// leaving is set when the partition is about to be given up.
+	// leaving is set when the partition is about to be given up: nothing more of
+	// it is read or handed out. It waits for what is under way, until leaveBy.
 	leaving bool
+	leaveBy time.Time
+}
+
+// setLeaving says whether the partition is about to be given up. What was read
+// ahead is dropped then, so that it takes no room; if the partition stays after
+// all, it is read again.
+func (h *holding) setLeaving(leaving bool, by time.Time) {
+	h.leaving, h.leaveBy = leaving, by
+	if leaving {
+		h.queue, h.read = nil, h.handed()
+	}
+}
+
+// handed is the offset up to which records were handed out.
+func (h *holding) handed() int64 {
+	if n := len(h.out); n > 0 {
+		return h.out[n-1]
+	}
+	return h.done
 }
 
 // take hands out up to n records.

@@ -5,9 +5,13 @@
 //
 // Each partition belongs to one consumer of a group at a time, by a claim that
 // grows with every change of hands: what is said under an old claim has no
-// effect. Who has what is decided by a script, by the clock of Redis; a consumer
-// that is silent for the time of a lease counts as dead. Records are read ahead
-// by a blocking read, and a channel tells consumers that others came or went.
+// effect. Who has what is decided by a script, by the clock of Redis: whoever
+// calls it shares out all that is free, and a channel tells those whose share has
+// changed. A consumer that has too many gives up those first that it is doing
+// nothing of, and the others when what is under way is done. One that is silent
+// for the time of a lease counts as dead: everybody learns when they ask how long
+// the others may still be silent, and looks again at that instant. Records are
+// read ahead by a blocking read.
 //
 // Offsets are made of the ids of entries, so they and the claims grow also when
 // Redis has lost everything; then what was in the log is gone, and everybody
@@ -35,7 +39,7 @@ import (
 
 // DefaultLease is how long a consumer may be silent before its partitions are
 // given to others. It says a word three times within it.
-const DefaultLease = time.Minute
+const DefaultLease = 15 * time.Second
 
 // Options configures a Log.
 type Options struct {

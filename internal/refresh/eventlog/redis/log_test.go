@@ -93,8 +93,8 @@ func conform(t *testing.T, url string) {
 			return (&shared{url: url, prefix: testkit.Prefix(t)}).instance(t)
 		},
 		MaxWait: maxWait,
-		// Those that are left look every third of a lease.
-		Notice: 2 * lease,
+		// Those that are left look when the lease of the dead one ends.
+		Notice: lease + time.Second,
 	})
 }
 

@@ -319,7 +319,7 @@ func TestIdleCost(t *testing.T) {
 	}
 }
 
-func commands(t *testing.T, db *redisdb.DB) map[string]int {
+func commands(t testing.TB, db *redisdb.DB) map[string]int {
 	t.Helper()
 	text, err := db.Client.Do(t.Context(), db.Client.B().Info().Section("commandstats").Build()).ToString()
 	if err != nil {

@@ -81,7 +81,7 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	life := httpapi.NewLifecycle()
 	api := httpapi.New(httpapi.Deps{
 		Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota,
-		Statistics: svc.Statistics, Documents: svc.Documents, Timers: svc.Timers, Redis: svc.Redis, Refreshes: refreshAPI(svc),
+		Statistics: svc.Statistics, Documents: svc.Documents, Timers: svc.Timers, Redis: svc.Redis, Refreshes: refreshAPI(svc), Archive: archiveAPI(svc),
 		Metrics: scrape, Check: svc.Check, Lifecycle: life, HookSecret: o.HookSecret, Log: o.Log,
 	}, httpapi.Options{APIToken: o.APIToken, Version: version(), ProbesOnly: !o.Roles.API})
 	return &cli.Service{

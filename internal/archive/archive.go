@@ -66,8 +66,7 @@ type Archiver struct {
 	busy chan struct{}
 }
 
-// New returns an archiver on a bucket that Open opened, which stays the
-// caller's.
+// New returns an archiver on a bucket, which stays the caller's.
 func New(history refresh.History, bucket *blob.Bucket, o Options) (*Archiver, error) {
 	if o.Hour < 0 || o.Hour > 23 {
 		return nil, domain.Errorf(domain.CodeInvalid, "there is no hour %d; write one from 0 to 23", o.Hour)

@@ -57,13 +57,20 @@ func (a *Archiver) cool(ctx context.Context, f File) error {
 	to.Key = coldPrefix + f.name
 	_, err := a.read(ctx, to, noVisit)
 	if code := domain.CodeOf(err); code == domain.CodeNotFound || code == domain.CodeCorrupt {
-		if _, err := a.read(ctx, f, noVisit); err != nil {
+		data, err := a.files.read(ctx, f.Key)
+		if err != nil {
 			return err
 		}
-		if err := a.files.copy(ctx, to.Key, f.Key); err != nil {
+		if _, err := readRows(f, data, noVisit); err != nil {
 			return err
 		}
-		_, err = a.read(ctx, to, noVisit)
+		if err := a.files.write(ctx, to.Key, data); err != nil {
+			return err
+		}
+		if _, err := a.read(ctx, to, noVisit); err != nil {
+			return err
+		}
+		return a.files.remove(ctx, f.Key)
 	}
 	if err != nil {
 		return err

@@ -36,71 +36,69 @@ func (w *world) crashed(c *crash) *Archiver {
 // TestArchiveCrashes: between a crash and the repetition, the store gets values
 // of earlier instants, and the size of a step changes.
 func TestArchiveCrashes(t *testing.T) {
-	for name, open := range buckets {
-		t.Run(name, func(t *testing.T) {
-			crashing(t, func(t *testing.T, c *crash) {
-				values := someValues(12)
-				w := newWorld(t, open(t), Options{Page: 3, ChunkBytes: 60}, values...)
-				if _, err := w.crashed(c).Archive(t.Context(), far); c.happened() != isCrash(err) {
-					t.Fatal(err)
-				}
-				w.somewhere(values)
-				late := []refresh.Value{value("game", "late", 1, start.Add(time.Minute), "1"), value("a/b=c", "late", 2, start.Add(30*time.Hour), "2")}
-				w.ok(w.history.Restore(t.Context(), late))
-				w.o.ChunkBytes = 100
-				_, err := w.Archive(t.Context(), far)
-				w.ok(err)
-				w.archivedOnce(append(values, late...))
-			})
+	eachBucket(t, func(t *testing.T, open opener) {
+		crashing(t, func(t *testing.T, c *crash) {
+			values := someValues(12)
+			w := newWorld(t, open(t), Options{Page: 3, ChunkBytes: 60}, values...)
+			if _, err := w.crashed(c).Archive(t.Context(), far); c.happened() != isCrash(err) {
+				t.Fatal(err)
+			}
+			w.somewhere(values)
+			late := []refresh.Value{value("game", "late", 1, start.Add(time.Minute), "1"), value("a/b=c", "late", 2, start.Add(30*time.Hour), "2")}
+			w.ok(w.history.Restore(t.Context(), late))
+			w.o.ChunkBytes = 100
+			_, err := w.Archive(t.Context(), far)
+			w.ok(err)
+			w.archivedOnce(append(values, late...))
 		})
-	}
+	})
 }
 
 func TestColdMoveCrashes(t *testing.T) {
-	for name, open := range buckets {
-		t.Run(name, func(t *testing.T) {
-			crashing(t, func(t *testing.T, c *crash) {
-				values := someValues(6)
-				w := newWorld(t, open(t), Options{}, values...)
-				_, err := w.Archive(t.Context(), far)
+	eachBucket(t, func(t *testing.T, open opener) {
+		crashing(t, func(t *testing.T, c *crash) {
+			values := someValues(6)
+			w := newWorld(t, open(t), Options{}, values...)
+			_, err := w.Archive(t.Context(), far)
+			w.ok(err)
+			if _, err := w.crashed(c).Cool(t.Context(), far); c.happened() != isCrash(err) {
+				t.Fatal(err)
+			}
+			w.archivedOnce(values)
+			// An archiving in between finds what was put back in either place.
+			_, err = w.Restore(t.Context(), Query{})
+			w.ok(err)
+			done, err := w.Archive(t.Context(), far)
+			w.ok(err)
+			if done.Files != 0 {
+				t.Fatalf("archiving wrote %d files again", done.Files)
+			}
+			_, err = w.Cool(t.Context(), far)
+			w.ok(err)
+			w.archivedOnce(values)
+			for o, err := range w.files.list(t.Context(), historyPrefix) {
 				w.ok(err)
-				if _, err := w.crashed(c).Cool(t.Context(), far); c.happened() != isCrash(err) {
-					t.Fatal(err)
-				}
-				w.archivedOnce(values)
-				// An archiving in between finds what was put back in either place.
-				_, err = w.Restore(t.Context(), Query{})
-				w.ok(err)
-				done, err := w.Archive(t.Context(), far)
-				w.ok(err)
-				if done.Files != 0 {
-					t.Fatalf("archiving wrote %d files again", done.Files)
-				}
-				_, err = w.Cool(t.Context(), far)
-				w.ok(err)
-				w.archivedOnce(values)
-				for o, err := range w.files.list(t.Context(), historyPrefix) {
-					w.ok(err)
-					t.Fatalf("%s did not move", o.key)
-				}
-			})
+				t.Fatalf("%s did not move", o.key)
+			}
 		})
-	}
+	})
 }
 
 func TestRestoreCrashes(t *testing.T) {
-	crashing(t, func(t *testing.T, c *crash) {
-		values := someValues(12)
-		w := newWorld(t, buckets["memory"](t), Options{}, values...)
-		_, err := w.Archive(t.Context(), far)
-		w.ok(err)
-		if _, err := w.crashed(c).Restore(t.Context(), Query{}); c.happened() != isCrash(err) {
-			t.Fatal(err)
-		}
-		n, err := w.Restore(t.Context(), Query{})
-		w.ok(err)
-		if n != 12 || len(w.history.rows) != 12 {
-			t.Fatal(fmt.Errorf("restored %d values; there are %d", n, len(w.history.rows)))
-		}
+	eachBucket(t, func(t *testing.T, open opener) {
+		crashing(t, func(t *testing.T, c *crash) {
+			values := someValues(12)
+			w := newWorld(t, open(t), Options{}, values...)
+			_, err := w.Archive(t.Context(), far)
+			w.ok(err)
+			if _, err := w.crashed(c).Restore(t.Context(), Query{}); c.happened() != isCrash(err) {
+				t.Fatal(err)
+			}
+			n, err := w.Restore(t.Context(), Query{})
+			w.ok(err)
+			if n != 12 || len(w.history.rows) != 12 {
+				t.Fatal(fmt.Errorf("restored %d values; there are %d", n, len(w.history.rows)))
+			}
+		})
 	})
 }

@@ -3,9 +3,13 @@ package archive
 import (
 	"bytes"
 	"context"
+	"errors"
+	"iter"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,73 +71,79 @@ func TestADamagedFileRemovesNothing(t *testing.T) {
 // TestAFileDamagedLater: it is noticed by whoever reads it, and values are not
 // taken to be archived because it should hold them.
 func TestAFileDamagedLater(t *testing.T) {
-	for name, change := range damages {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, buckets["folder"](t), Options{}, someValues(20)...)
-			_, err := w.Archive(t.Context(), far)
-			w.ok(err)
-			_, err = w.Restore(t.Context(), Query{})
-			w.ok(err)
-			files, err := w.List(t.Context(), Query{Source: "game"})
-			w.ok(err)
-			bad := files[0]
-			w.damage(bad.Key, change)
+	eachBucket(t, func(t *testing.T, open opener) {
+		for name, change := range damages {
+			t.Run(name, func(t *testing.T) {
+				w := newWorld(t, open(t), Options{}, someValues(20)...)
+				_, err := w.Archive(t.Context(), far)
+				w.ok(err)
+				_, err = w.Restore(t.Context(), Query{})
+				w.ok(err)
+				files, err := w.List(t.Context(), Query{Source: "game"})
+				w.ok(err)
+				bad := files[0]
+				w.damage(bad.Key, change)
 
-			checked, err := w.Verify(t.Context(), Query{})
-			w.ok(err)
-			if len(checked.Damaged) != 1 || checked.Damaged[0].Key != bad.Key || checked.Rows != 20-bad.Rows {
-				t.Errorf("verifying found %+v", checked)
-			}
-			_, err = w.Archive(t.Context(), bad.Last.Add(time.Microsecond))
-			wantCode(t, err, domain.CodeCorrupt)
-			if len(w.history.rows) != 20 {
-				t.Errorf("%d values are left of 20", len(w.history.rows))
-			}
-			empty := newMemory()
-			w.Archiver.history = empty
-			_, err = w.Restore(t.Context(), Query{Source: "game", Since: bad.First, Until: bad.Last.Add(time.Microsecond)})
-			wantCode(t, err, domain.CodeCorrupt)
-			if len(empty.rows) != 0 {
-				t.Errorf("%d values of a damaged file were restored", len(empty.rows))
-			}
-			cooled, err := w.Cool(t.Context(), far)
-			wantCode(t, err, domain.CodeCorrupt)
-			all, err := w.List(t.Context(), Query{})
-			w.ok(err)
-			for _, f := range all {
-				if f.Cold == (f.Key == bad.Key) {
-					t.Errorf("%s did not move, or should not have", f.Key)
+				checked, err := w.Verify(t.Context(), Query{})
+				w.ok(err)
+				if len(checked.Damaged) != 1 || checked.Damaged[0].Key != bad.Key || checked.Rows != 20-bad.Rows {
+					t.Errorf("verifying found %+v", checked)
 				}
-			}
-			if int(cooled.Files) != len(all)-1 {
-				t.Errorf("%d files moved of %d", cooled.Files, len(all))
-			}
-		})
-	}
+				_, err = w.Archive(t.Context(), bad.Last.Add(time.Microsecond))
+				wantCode(t, err, domain.CodeCorrupt)
+				if len(w.history.rows) != 20 {
+					t.Errorf("%d values are left of 20", len(w.history.rows))
+				}
+				empty := newMemory()
+				w.Archiver.history = empty
+				_, err = w.Restore(t.Context(), Query{Source: "game", Since: bad.First, Until: bad.Last.Add(time.Microsecond)})
+				wantCode(t, err, domain.CodeCorrupt)
+				if len(empty.rows) != 0 {
+					t.Errorf("%d values of a damaged file were restored", len(empty.rows))
+				}
+				cooled, err := w.Cool(t.Context(), far)
+				wantCode(t, err, domain.CodeCorrupt)
+				all, err := w.List(t.Context(), Query{})
+				w.ok(err)
+				for _, f := range all {
+					if f.Cold == (f.Key == bad.Key) {
+						t.Errorf("%s did not move, or should not have", f.Key)
+					}
+				}
+				if int(cooled.Files) != len(all)-1 {
+					t.Errorf("%d files moved of %d", cooled.Files, len(all))
+				}
+			})
+		}
+	})
 }
 
 // TestASoundColdCopyIsNotWrittenOver: the move was interrupted, and the file was
 // damaged since.
 func TestASoundColdCopyIsNotWrittenOver(t *testing.T) {
-	values := someValues(4)
-	w := newWorld(t, buckets["memory"](t), Options{}, values...)
-	_, err := w.Archive(t.Context(), far)
-	w.ok(err)
-	files, err := w.List(t.Context(), Query{})
-	w.ok(err)
-	for _, f := range files {
-		w.ok(w.files.copy(t.Context(), coldPrefix+f.name, f.Key))
-		w.damage(f.Key, damages["cut off"])
-	}
-	_, err = w.Cool(t.Context(), far)
-	w.ok(err)
-	w.archivedOnce(values)
+	eachBucket(t, func(t *testing.T, open opener) {
+		values := someValues(4)
+		w := newWorld(t, open(t), Options{}, values...)
+		_, err := w.Archive(t.Context(), far)
+		w.ok(err)
+		files, err := w.List(t.Context(), Query{})
+		w.ok(err)
+		for _, f := range files {
+			data, err := w.files.read(t.Context(), f.Key)
+			w.ok(err)
+			w.ok(w.files.write(t.Context(), coldPrefix+f.name, data))
+			w.damage(f.Key, damages["cut off"])
+		}
+		_, err = w.Cool(t.Context(), far)
+		w.ok(err)
+		w.archivedOnce(values)
+	})
 }
 
 // TestEveryByte: whatever changes in a file is noticed.
 func TestEveryByte(t *testing.T) {
 	values := someValues(6)
-	w := newWorld(t, buckets["memory"](t), Options{}, values...)
+	w := newWorld(t, inMemory(t), Options{}, values...)
 	_, err := w.Archive(t.Context(), far)
 	w.ok(err)
 	files, err := w.List(t.Context(), Query{Source: "game"})
@@ -156,7 +166,7 @@ func TestEveryByte(t *testing.T) {
 // must not be missed because one is damaged.
 func TestADamagedEndHidesNothing(t *testing.T) {
 	values := someValues(6)
-	w := newWorld(t, buckets["memory"](t), Options{}, values...)
+	w := newWorld(t, inMemory(t), Options{}, values...)
 	_, err := w.Archive(t.Context(), far)
 	w.ok(err)
 	files, err := w.List(t.Context(), Query{Source: "game"})
@@ -174,13 +184,9 @@ func TestADamagedEndHidesNothing(t *testing.T) {
 // one it was to become.
 func TestUnfinishedFilesAreSwept(t *testing.T) {
 	dir := t.TempDir()
-	bucket, err := Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	values := someValues(4)
-	w := newWorld(t, closing(t, bucket), Options{}, values...)
-	_, err = w.Archive(t.Context(), far)
+	w := newWorld(t, opened(t, dir), Options{}, values...)
+	_, err := w.Archive(t.Context(), far)
 	w.ok(err)
 	files, err := w.List(t.Context(), Query{})
 	w.ok(err)
@@ -199,5 +205,79 @@ func TestUnfinishedFilesAreSwept(t *testing.T) {
 		if _, err := os.Stat(path(suffix)); (err == nil) != there {
 			t.Errorf("%q: %v", suffix, err)
 		}
+	}
+}
+
+// moving moves files to cold/ between their being listed and being read.
+type moving struct {
+	storage
+	w *world
+}
+
+func (s moving) list(ctx context.Context, prefix string) iter.Seq2[object, error] {
+	return func(yield func(object, error) bool) {
+		for o, err := range s.storage.list(ctx, prefix) {
+			if !yield(o, err) {
+				return
+			}
+		}
+		if !strings.HasPrefix(prefix, coldPrefix) {
+			return
+		}
+		calm := *s.w.Archiver
+		calm.files = s.storage
+		_, err := calm.Cool(ctx, far)
+		s.w.ok(err)
+	}
+}
+
+// TestWhatMovesMeanwhileIsNotMissed, nor taken for damaged.
+func TestWhatMovesMeanwhileIsNotMissed(t *testing.T) {
+	for name, use := range map[string]func(w *world) int64{
+		"verify": func(w *world) int64 {
+			checked, err := w.Verify(w.Context(), Query{})
+			w.ok(err)
+			if len(checked.Damaged) != 0 {
+				w.Errorf("verifying found %+v", checked.Damaged)
+			}
+			return checked.Rows
+		},
+		"restore": func(w *world) int64 {
+			n, err := w.Restore(w.Context(), Query{})
+			w.ok(err)
+			return n
+		},
+		"restore a key": func(w *world) int64 {
+			n, err := w.Restore(w.Context(), Query{Source: "game", Key: "key-0"})
+			w.ok(err)
+			return n
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inEveryBucket(t, Options{}, 20, func(w *world, values []refresh.Value) {
+				_, err := w.Archive(w.Context(), far)
+				w.ok(err)
+				w.files = moving{w.files, w}
+				want := len(values)
+				if name == "restore a key" {
+					want = 4
+				}
+				if n := use(w); int(n) != want {
+					w.Errorf("%d values were found of %d", n, want)
+				}
+			})
+		})
+	}
+}
+
+// TestErrorsShowNoQueries: a token may be in one.
+func TestErrorsShowNoQueries(t *testing.T) {
+	cause := &url.Error{Op: "Get", URL: "https://a.example/b/c?sv=1&sig=swordfish", Err: os.ErrDeadlineExceeded}
+	err := failed("read", "history/x", cause)
+	if text := err.Error(); strings.Contains(text, "swordfish") || !strings.Contains(text, "https://a.example/b/c?…") {
+		t.Errorf("the error is %s", text)
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the cause is lost")
 	}
 }

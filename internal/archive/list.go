@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"sluice/internal/domain"
@@ -29,7 +31,8 @@ func Day(text string) (since, until time.Time, err error) {
 	return since, since.Add(day), nil
 }
 
-func (q Query) check() error {
+// Check refuses what selects nothing.
+func (q Query) Check() error {
 	if q.Key != "" && q.Source == "" {
 		return domain.Errorf(domain.CodeInvalid, "the key %q needs the name of its source", q.Key)
 	}
@@ -67,7 +70,7 @@ func (q Query) wants(v *refresh.Value) bool {
 // List lists the files that may hold such values, by source and time. It opens
 // none of them.
 func (a *Archiver) List(ctx context.Context, q Query) ([]File, error) {
-	if err := q.check(); err != nil {
+	if err := q.Check(); err != nil {
 		return nil, err
 	}
 	var files []File
@@ -82,32 +85,26 @@ func (a *Archiver) List(ctx context.Context, q Query) ([]File, error) {
 
 // scan visits the files whose names begin in a certain way, by name. One whose
 // move to cold/ was interrupted is there twice; only the earlier one is visited.
+// Buckets escape names, each in its own way, and list in the order of that: the
+// files are sorted here.
 func (a *Archiver) scan(ctx context.Context, under string, visit func(File) error) error {
-	warm, stopWarm := iter.Pull2(a.listed(ctx, historyPrefix+under))
-	defer stopWarm()
-	cold, stopCold := iter.Pull2(a.listed(ctx, coldPrefix+under))
-	defer stopCold()
-	w, errWarm, moreWarm := warm()
-	c, errCold, moreCold := cold()
-	for moreWarm || moreCold {
-		if errWarm != nil {
-			return errWarm
-		}
-		if errCold != nil {
-			return errCold
-		}
-		var next File
-		if fromWarm := moreWarm && (!moreCold || w.name <= c.name); fromWarm {
-			next = w
-			if moreCold && c.name == w.name {
-				c, errCold, moreCold = cold()
+	var files []File
+	// What moves meanwhile must not be missed, so it is looked for where it was
+	// before where it goes.
+	for _, prefix := range []string{historyPrefix, coldPrefix} {
+		for f, err := range a.listed(ctx, prefix+under) {
+			if err != nil {
+				return err
 			}
-			w, errWarm, moreWarm = warm()
-		} else {
-			next = c
-			c, errCold, moreCold = cold()
+			files = append(files, f)
 		}
-		if err := visit(next); err != nil {
+	}
+	slices.SortStableFunc(files, func(x, y File) int { return strings.Compare(x.name, y.name) })
+	for i, f := range files {
+		if i > 0 && files[i-1].name == f.name {
+			continue
+		}
+		if err := visit(f); err != nil {
 			return err
 		}
 	}
@@ -134,11 +131,23 @@ func (a *Archiver) listed(ctx context.Context, prefix string) iter.Seq2[File, er
 // read goes through the rows of a file. It returns how many there are, and an
 // error of code corrupt if they are not those that the file's name tells of.
 func (a *Archiver) read(ctx context.Context, f File, visit func(*row) error) (int64, error) {
-	data, err := a.files.read(ctx, f.Key)
+	data, err := a.load(ctx, f)
 	if err != nil {
 		return 0, err
 	}
 	return readRows(f, data, visit)
+}
+
+// load reads a file, which may have moved to cold/ since it was listed.
+func (a *Archiver) load(ctx context.Context, f File) ([]byte, error) {
+	data, err := a.files.read(ctx, f.Key)
+	if domain.CodeOf(err) != domain.CodeNotFound || f.Cold {
+		return data, err
+	}
+	if moved, errMoved := a.files.read(ctx, coldPrefix+f.name); errMoved == nil {
+		return moved, nil
+	}
+	return nil, err
 }
 
 func readRows(f File, data []byte, visit func(*row) error) (int64, error) {
@@ -182,7 +191,7 @@ type Damage struct {
 // Verify reads all files that may hold such values and checks every row.
 func (a *Archiver) Verify(ctx context.Context, q Query) (Checked, error) {
 	var c Checked
-	if err := q.check(); err != nil {
+	if err := q.Check(); err != nil {
 		return c, err
 	}
 	err := a.scan(ctx, q.under(), func(f File) error {

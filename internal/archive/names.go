@@ -44,7 +44,12 @@ type File struct {
 
 // sourceFolder is the part of a key that names a source.
 func sourceFolder(source string) string {
-	name := url.PathEscape(source)
+	// Folders of some file systems have no colons and do not end with a dot, and
+	// two dots lead elsewhere.
+	name := strings.ReplaceAll(url.PathEscape(source), ":", "%3A")
+	if cut, ends := strings.CutSuffix(name, "."); ends {
+		name = cut + "%2E"
+	}
 	if len(name) > longestSource {
 		sum := sha256.Sum256([]byte(source))
 		name = name[:longestSource-17] + "~" + hex.EncodeToString(sum[:8])

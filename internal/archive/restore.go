@@ -9,6 +9,7 @@ import (
 	"io"
 	"time"
 
+	"sluice/internal/domain"
 	"sluice/internal/refresh"
 )
 
@@ -65,7 +66,7 @@ func (a *Archiver) Export(ctx context.Context, q Query, w io.Writer) (int64, err
 
 // each hands over the values of a query in batches, file by file.
 func (a *Archiver) each(ctx context.Context, q Query, visit func([]refresh.Value) error) (total int64, err error) {
-	if err := q.check(); err != nil {
+	if err := q.Check(); err != nil {
 		return 0, err
 	}
 	err = a.scan(ctx, q.under(), func(f File) error {
@@ -86,7 +87,7 @@ func (a *Archiver) each(ctx context.Context, q Query, visit func([]refresh.Value
 
 // eachOf hands over the values of one file, once it was seen to be in order.
 func (a *Archiver) eachOf(ctx context.Context, f File, q Query, visit func([]refresh.Value) error) (total int64, err error) {
-	data, err := a.files.read(ctx, f.Key)
+	data, err := a.load(ctx, f)
 	if err != nil {
 		return 0, err
 	}
@@ -124,9 +125,12 @@ func (a *Archiver) eachOf(ctx context.Context, f File, q Query, visit func([]ref
 }
 
 // mayHold tells by the end of a file whether a key can be in it. If the end is
-// damaged, it may be: whoever reads the whole file will notice.
+// damaged or elsewhere, it may be: whoever reads the whole file will notice.
 func (a *Archiver) mayHold(ctx context.Context, f File, key string) (bool, error) {
 	tail, err := a.files.readTail(ctx, f.Key, f.Bytes, tailSize)
+	if domain.CodeOf(err) == domain.CodeNotFound {
+		return true, nil
+	}
 	if err != nil {
 		return false, err
 	}

@@ -8,7 +8,24 @@ import (
 
 // Run archives and cools once a day at the hour of the options until ctx ends.
 // After a failure it tries again sooner. It sleeps in between.
-func (a *Archiver) Run(ctx context.Context) { a.daily(ctx, a.Once) }
+func (a *Archiver) Run(ctx context.Context) {
+	// A name or a key that is wrong is to be known now, not at that hour.
+	if err := a.Check(ctx); err != nil && ctx.Err() == nil {
+		a.o.Slog.Error("archive", "error", err)
+	}
+	a.daily(ctx, func(ctx context.Context, now time.Time) error {
+		_, err := a.Once(ctx, now)
+		return err
+	})
+}
+
+// Check proves that the bucket can be read.
+func (a *Archiver) Check(ctx context.Context) error {
+	for _, err := range a.files.list(ctx, historyPrefix) {
+		return err
+	}
+	return nil
+}
 
 // daily does something once a day.
 func (a *Archiver) daily(ctx context.Context, work func(context.Context, time.Time) error) {
@@ -32,16 +49,23 @@ func (a *Archiver) daily(ctx context.Context, work func(context.Context, time.Ti
 	}
 }
 
+// Done is what Once did.
+type Done struct {
+	Archived Result `json:"archived"`
+	Cooled   Cooled `json:"cooled"`
+}
+
 // Once does what Run does every day: it archives and cools whole days that are
-// old enough at an instant.
-func (a *Archiver) Once(ctx context.Context, now time.Time) error {
+// old enough at an instant. After an error, what it returns was done.
+func (a *Archiver) Once(ctx context.Context, now time.Time) (done Done, err error) {
 	today := now.UTC().Truncate(day)
 	began := time.Now()
-	archived, err := a.Archive(ctx, today.Add(-a.o.After))
-	cooled, errCool := a.Cool(ctx, today.Add(-a.o.Cold))
-	a.o.Slog.Info("archive", "values", archived.Values, "files", archived.Files, "bytes", archived.Bytes,
-		"cold_files", cooled.Files, "seconds", time.Since(began).Seconds())
-	return errors.Join(err, errCool)
+	var errCool error
+	done.Archived, err = a.Archive(ctx, today.Add(-a.o.After))
+	done.Cooled, errCool = a.Cool(ctx, today.Add(-a.o.Cold))
+	a.o.Slog.Info("archive", "values", done.Archived.Values, "files", done.Archived.Files, "bytes", done.Archived.Bytes,
+		"cold_files", done.Cooled.Files, "seconds", time.Since(began).Seconds())
+	return done, errors.Join(err, errCool)
 }
 
 // untilHour is how long it is until the next beginning of an hour of the day,

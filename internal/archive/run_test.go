@@ -12,7 +12,7 @@ import (
 
 // TestDaily: once a day at the hour, and sooner after a failure.
 func TestDaily(t *testing.T) {
-	a, err := New(newMemory(), buckets["memory"](t), Options{Hour: 3})
+	a, err := New(newMemory(), inMemory(t), Options{Hour: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,41 +39,44 @@ func TestDaily(t *testing.T) {
 
 // TestOnce: whole days move that are old enough.
 func TestOnce(t *testing.T) {
-	values := []refresh.Value{value("s", "a", 1, start, "1"), value("s", "a", 2, start.Add(day-time.Microsecond), "2"), value("s", "a", 3, start.Add(day), "3")}
-	w := newWorld(t, buckets["memory"](t), Options{}, values...)
-	for _, step := range []struct {
-		after              time.Duration
-		left, files, colds int
-	}{
-		{31*day - time.Second, 3, 0, 0},
-		{31 * day, 1, 1, 0},
-		{32*day - time.Second, 1, 1, 0},
-		{32 * day, 0, 2, 0},
-		{181*day - time.Second, 0, 2, 0},
-		{181 * day, 0, 2, 1},
-		{182 * day, 0, 2, 2},
-	} {
-		w.ok(w.Once(t.Context(), start.Add(step.after)))
-		files, err := w.List(t.Context(), Query{})
-		w.ok(err)
-		colds := 0
-		for _, f := range files {
-			if f.Cold {
-				colds++
+	eachBucket(t, func(t *testing.T, open opener) {
+		values := []refresh.Value{value("s", "a", 1, start, "1"), value("s", "a", 2, start.Add(day-time.Microsecond), "2"), value("s", "a", 3, start.Add(day), "3")}
+		w := newWorld(t, open(t), Options{}, values...)
+		for _, step := range []struct {
+			after              time.Duration
+			left, files, colds int
+		}{
+			{31*day - time.Second, 3, 0, 0},
+			{31 * day, 1, 1, 0},
+			{32*day - time.Second, 1, 1, 0},
+			{32 * day, 0, 2, 0},
+			{181*day - time.Second, 0, 2, 0},
+			{181 * day, 0, 2, 1},
+			{182 * day, 0, 2, 2},
+		} {
+			_, err := w.Once(t.Context(), start.Add(step.after))
+			w.ok(err)
+			files, err := w.List(t.Context(), Query{})
+			w.ok(err)
+			colds := 0
+			for _, f := range files {
+				if f.Cold {
+					colds++
+				}
+			}
+			if len(w.history.rows) != step.left || len(files) != step.files || colds != step.colds {
+				t.Errorf("after %s %d values are in the store, and of %d files %d are cold; want %+v", step.after, len(w.history.rows), len(files), colds, step)
 			}
 		}
-		if len(w.history.rows) != step.left || len(files) != step.files || colds != step.colds {
-			t.Errorf("after %s %d values are in the store, and of %d files %d are cold; want %+v", step.after, len(w.history.rows), len(files), colds, step)
-		}
-	}
-	w.archivedOnce(values)
+		w.archivedOnce(values)
+	})
 }
 
 // TestRunEnds with its context.
 func TestRunEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	newWorld(t, buckets["memory"](t), Options{}).Run(ctx)
+	newWorld(t, inMemory(t), Options{}).Run(ctx)
 }
 
 func TestUntilHour(t *testing.T) {

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -25,8 +27,6 @@ type storage interface {
 	read(ctx context.Context, key string) ([]byte, error)
 	// readTail reads up to n bytes from the end.
 	readTail(ctx context.Context, key string, size, n int64) ([]byte, error)
-	// copy is as write, of what another file holds.
-	copy(ctx context.Context, to, from string) error
 	// remove takes a file away; one that is not there is no error.
 	remove(ctx context.Context, key string) error
 	// list goes through what begins with a prefix, in the order of the keys.
@@ -43,8 +43,7 @@ type object struct {
 // bucketStorage implements storage.
 type bucketStorage struct {
 	bucket *blob.Bucket
-	// folder says that it is one of this machine, which keeps written files in
-	// memory unless told otherwise.
+	// folder says that it is one of this machine.
 	folder bool
 }
 
@@ -52,31 +51,38 @@ type bucketStorage struct {
 const contentType = "application/vnd.apache.parquet"
 
 func (s *bucketStorage) write(ctx context.Context, key string, data []byte) error {
+	if s.folder {
+		return failed("write", key, s.writeFolder(ctx, key, data))
+	}
+	return failed("write", key, s.bucket.Upload(ctx, key, bytes.NewReader(data), &blob.WriterOptions{ContentType: contentType}))
+}
+
+// writeFolder also sees to it that what is written is on the disk: a machine
+// keeps it in memory unless told otherwise.
+func (s *bucketStorage) writeFolder(ctx context.Context, key string, data []byte) error {
 	// A writer whose context ended before Close leaves nothing.
 	writing, abandon := context.WithCancel(ctx)
 	defer abandon()
 	var file *os.File
 	w, err := s.bucket.NewWriter(writing, key, &blob.WriterOptions{ContentType: contentType, BeforeWrite: func(as func(any) bool) error {
-		as(&file)
+		if !as(&file) {
+			return domain.Errorf(domain.CodeInternal, "the folder's writer has no file")
+		}
 		return nil
 	}})
 	if err != nil {
-		return failed("write", key, err)
+		return err
 	}
-	_, err = w.Write(data)
-	if err == nil && file != nil {
+	if _, err = w.Write(data); err == nil {
 		err = file.Sync()
 	}
 	if err != nil {
 		abandon()
 	}
 	if err := errors.Join(err, w.Close()); err != nil {
-		return failed("write", key, err)
+		return err
 	}
-	if file == nil {
-		return nil
-	}
-	return failed("write", key, syncFolders(filepath.Dir(file.Name()), strings.Count(key, "/")+1))
+	return syncFolders(filepath.Dir(file.Name()), strings.Count(key, "/")+1)
 }
 
 // syncFolders makes names last: those in a folder and in the ones above it.
@@ -111,17 +117,6 @@ func (s *bucketStorage) readTail(ctx context.Context, key string, size, n int64)
 	return data, failed("read", key, errors.Join(err, r.Close()))
 }
 
-func (s *bucketStorage) copy(ctx context.Context, to, from string) error {
-	if !s.folder {
-		return failed("copy", from, s.bucket.Copy(ctx, to, from, nil))
-	}
-	data, err := s.read(ctx, from)
-	if err != nil {
-		return err
-	}
-	return s.write(ctx, to, data)
-}
-
 func (s *bucketStorage) remove(ctx context.Context, key string) error {
 	err := s.bucket.Delete(ctx, key)
 	if gcerrors.Code(err) == gcerrors.NotFound {
@@ -153,15 +148,28 @@ func failed(action, key string, err error) error {
 	if err == nil {
 		return nil
 	}
+	err = withoutQueries{err}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s %s in the archive: %w", action, key, err)
 	}
-	code := domain.CodeUnavailable
 	switch gcerrors.Code(err) {
 	case gcerrors.NotFound:
-		code = domain.CodeNotFound
+		return domain.Errorf(domain.CodeNotFound, "%s %s in the archive: %w", action, key, err)
 	case gcerrors.PermissionDenied:
-		code = domain.CodeUnauthorized
+		// It is not the caller who may not, but the service.
+		return domain.Errorf(domain.CodeUnavailable, "%s %s in the archive: the service's credentials do not allow it: %w", action, key, err)
 	}
-	return domain.Errorf(code, "%s %s in the archive: %w", action, key, err)
+	return domain.Errorf(domain.CodeUnavailable, "%s %s in the archive: %w", action, key, err)
 }
+
+// withoutQueries is an error whose text leaves out the queries of addresses:
+// those of Azure may hold a token.
+type withoutQueries struct{ error }
+
+var queries = regexp.MustCompile(`\?[^\s"]+`)
+
+// Error implements error.
+func (e withoutQueries) Error() string { return queries.ReplaceAllString(e.error.Error(), "?…") }
+
+// Unwrap returns the cause.
+func (e withoutQueries) Unwrap() error { return e.error }

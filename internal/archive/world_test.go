@@ -18,8 +18,10 @@ import (
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/memblob"
 
+	"sluice/internal/archive/bucket"
 	"sluice/internal/domain"
 	"sluice/internal/refresh"
+	"sluice/internal/testkit/fakebucket"
 )
 
 var start = time.Date(2026, 10, 16, 0, 0, 0, 0, time.UTC)
@@ -160,10 +162,6 @@ func (s crashingStorage) read(ctx context.Context, key string) (data []byte, err
 	return data, err
 }
 
-func (s crashingStorage) copy(ctx context.Context, to, from string) error {
-	return s.call(func() error { return s.storage.copy(ctx, to, from) })
-}
-
 func (s crashingStorage) remove(ctx context.Context, key string) error {
 	return s.call(func() error { return s.storage.remove(ctx, key) })
 }
@@ -201,16 +199,26 @@ type world struct {
 	bucket  *blob.Bucket
 }
 
+// opener opens an empty bucket.
+type opener func(testing.TB) *blob.Bucket
+
 // buckets are what archives are tested in.
-var buckets = map[string]func(testing.TB) *blob.Bucket{
-	"memory": func(t testing.TB) *blob.Bucket { return closing(t, memblob.OpenBucket(nil)) },
-	"folder": func(t testing.TB) *blob.Bucket {
-		b, err := Open(t.Context(), t.TempDir()+"/new/archive")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return closing(t, b)
-	},
+var buckets = map[string]opener{
+	"folder": func(t testing.TB) *blob.Bucket { return opened(t, t.TempDir()+"/new/archive") },
+	"s3":     func(t testing.TB) *blob.Bucket { return opened(t, fakebucket.StartS3(t).Place("&prefix=some/where")) },
+	"azure":  func(t testing.TB) *blob.Bucket { return opened(t, fakebucket.StartAzure(t)) },
+}
+
+// inMemory is for what has nothing to do with the bucket.
+func inMemory(t testing.TB) *blob.Bucket { return closing(t, memblob.OpenBucket(nil)) }
+
+func opened(t testing.TB, place string) *blob.Bucket {
+	t.Helper()
+	b, err := bucket.Open(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return closing(t, b)
 }
 
 func closing(t testing.TB, b *blob.Bucket) *blob.Bucket {

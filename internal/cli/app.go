@@ -232,7 +232,7 @@ func (a *App) root() *cobra.Command {
 	o.mapleStory.register(f)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.demo(o), a.up(o), a.collect(o), a.sim(o), a.accounts(o), a.runs(o), a.jobs(o), a.timers(o), a.refresh(o), a.snapshots(o), a.deadLetters(o), a.stats(o), a.export(o), a.load(o), a.doctor(o), a.health(o))
+	root.AddCommand(a.demo(o), a.up(o), a.collect(o), a.sim(o), a.accounts(o), a.runs(o), a.jobs(o), a.timers(o), a.refresh(o), a.snapshots(o), a.deadLetters(o), a.archive(o), a.stats(o), a.export(o), a.load(o), a.doctor(o), a.health(o))
 	known := flagNames(root)
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return a.settle(c, o, known) }
 	return root

@@ -23,7 +23,7 @@ type MapleStory struct {
 	// Kafka names brokers to carry the requests; "" is Redis, or the embedded
 	// database.
 	Kafka string
-	// Archive is a folder for old values; "" keeps them.
+	// Archive is a folder or a bucket for old values; "" keeps them.
 	Archive string
 }
 
@@ -42,7 +42,7 @@ func (m *MapleStory) register(f *pflag.FlagSet) {
 	f.Int64Var(&m.Reserve, "maplestory-reserve", mapleStoryReserve, "calls of a day that are kept for readers")
 	f.DurationVar(&m.FreshFor, "fresh-for", time.Hour, "how long a snapshot counts as fresh")
 	f.IntVar(&m.Prefetch, "prefetch", -1, "refreshes a second before anybody asks; 0 is none, -1 what suits the hour of day")
-	f.StringVar(&m.Archive, "archive", "", "folder for values of snapshots that are older than 30 days; by default they stay in the store")
+	f.StringVar(&m.Archive, "archive", "", "folder or bucket (s3://NAME, gs://NAME, azblob://NAME) for values of snapshots that are older than 30 days; by default they stay in the store")
 	f.StringVar(&m.Kafka, "kafka", "", "HOST:PORT,…: carry refresh requests through Kafka instead of Redis or the embedded database")
 }
 

@@ -76,6 +76,8 @@ type Deps struct {
 	Timers       Timers
 	// Refreshes may be nil: then there are no snapshots.
 	Refreshes Refreshes
+	// Archive may be nil; it needs Refreshes.
+	Archive Archive
 	// Redis tells about the Redis in use; nil if there is none.
 	Redis func(ctx context.Context) (any, error)
 	// Metrics serves /metrics; nil leaves the path out.
@@ -136,6 +138,7 @@ func New(d Deps, o Options) http.Handler {
 		s.registerDebug(api)
 		s.registerSchedules(api)
 		s.registerHooks(api)
+		s.registerArchive(api)
 		if d.Refreshes != nil {
 			s.registerSnapshots(api)
 		}

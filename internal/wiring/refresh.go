@@ -3,7 +3,6 @@ package wiring
 import (
 	"context"
 
-	"sluice/internal/archive"
 	"sluice/internal/mysqldb"
 	"sluice/internal/quota/rate"
 	ratememory "sluice/internal/quota/rate/memory"
@@ -110,27 +109,6 @@ func (s *Service) openPipeline(ctx context.Context, o Options, p refresh.Parts) 
 	var err error
 	s.Refreshes, err = refresh.NewPipeline(p, o.Refresh.Settings)
 	return err
-}
-
-// archiveHour is when values are archived each day, in UTC.
-const archiveHour = 18
-
-// openArchive lets the process that schedules archive old values.
-func (s *Service) openArchive(ctx context.Context, o Options, history refresh.History) error {
-	if o.Refresh.Archive == "" || !o.Scheduler && s.shared {
-		return nil
-	}
-	bucket, err := archive.Open(ctx, o.Refresh.Archive)
-	if err != nil {
-		return err
-	}
-	s.closers = append(s.closers, bucket.Close)
-	archiver, err := archive.New(history, bucket, archive.Options{Hour: archiveHour, Slog: o.Engine.Log})
-	if err != nil {
-		return err
-	}
-	s.background = append(s.background, func(ctx context.Context) error { archiver.Run(ctx); return nil })
-	return nil
 }
 
 func closeLog(ctx context.Context, log eventlog.Log) func() error {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"sluice/internal/archive"
 	"sluice/internal/dispatch"
 	"sluice/internal/document"
 	documentmongo "sluice/internal/document/mongo"
@@ -110,6 +111,8 @@ type Service struct {
 	Timers     *timer.Service
 	// Refreshes is nil where no snapshots are kept.
 	Refreshes *refresh.Pipeline
+	// Archive is nil where old values stay in the store.
+	Archive *archive.Archiver
 	// Redis tells how Redis fares; nil where there is none.
 	Redis func(ctx context.Context) (any, error)
 

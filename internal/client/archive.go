@@ -1,0 +1,97 @@
+package client
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"sluice/internal/archive"
+	"sluice/internal/domain"
+	"sluice/internal/httpapi/wire"
+)
+
+const archivePath = api + "/archive"
+
+// Archived lists what is archived, by day. Empty strings do not restrict.
+func (c *Client) Archived(ctx context.Context, source, from, to string) (wire.ArchiveList, error) {
+	var out wire.ArchiveList
+	query := url.Values{}
+	add(query, "source", source)
+	add(query, "from", from)
+	add(query, "to", to)
+	err := c.call(ctx, http.MethodGet, archivePath, query, nil, &out)
+	return out, err
+}
+
+// VerifyArchive reads files of the archive back, for as long as it takes.
+func (c *Client) VerifyArchive(ctx context.Context, q wire.ArchiveVerifyRequest) (wire.ArchiveVerified, error) {
+	return carryOut[wire.ArchiveVerified](ctx, c, archivePath+"/verify", q)
+}
+
+// RestoreArchive puts archived values back into the store, for as long as it
+// takes.
+func (c *Client) RestoreArchive(ctx context.Context, q wire.ArchiveRestoreRequest) (wire.ArchiveRestored, error) {
+	return carryOut[wire.ArchiveRestored](ctx, c, archivePath+"/restore", q)
+}
+
+// RunArchive archives what is old enough, for as long as it takes.
+func (c *Client) RunArchive(ctx context.Context) (archive.Done, error) {
+	return carryOut[archive.Done](ctx, c, archivePath+"/run", nil)
+}
+
+// ExportArchive writes archived values to w as lines of JSON and returns how
+// many. It fails with code unavailable if the service breaks off; what w has
+// then is not whole.
+func (c *Client) ExportArchive(ctx context.Context, q wire.ArchiveRestoreRequest, w io.Writer) (int64, error) {
+	query := url.Values{}
+	add(query, "source", q.Source)
+	add(query, "key", q.Key)
+	add(query, "from", q.From)
+	add(query, "to", q.To)
+	stream, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	alive := time.AfterFunc(exportSilence, func() { cancel(errSilent) })
+	defer alive.Stop()
+	res, err := c.send(stream, http.MethodGet, archivePath+"/values", query, nil)
+	if err != nil {
+		return 0, c.brokenOff(stream, err)
+	}
+	defer func() { _ = res.Body.Close() }() // read to its end, or given up
+	destination := &patient{w: w, alive: alive}
+	if _, err := io.Copy(destination, res.Body); err != nil {
+		if destination.err != nil {
+			return 0, destination.err
+		}
+		return 0, c.brokenOff(stream, err)
+	}
+	n, err := strconv.ParseInt(res.Trailer.Get(wire.TrailerRows), 10, 64)
+	if err != nil {
+		return 0, domain.Errorf(domain.CodeUnavailable, "the values of %s ended without the trailer %s: they are cut short, or a proxy drops trailers", c.base, wire.TrailerRows)
+	}
+	return n, nil
+}
+
+// carryOut has the service do something that may take long, and returns what
+// came of it.
+func carryOut[T any](ctx context.Context, c *Client, path string, in any) (T, error) {
+	var none T
+	stream, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	alive := time.AfterFunc(silence, func() { cancel(errSilent) })
+	defer alive.Stop()
+	res, err := c.send(stream, http.MethodPost, path, nil, in)
+	if err != nil {
+		return none, c.brokenOff(stream, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	for result, err := range events[T](res.Body, wire.EventDone, func() { alive.Reset(silence) }) {
+		if err != nil {
+			return none, c.brokenOff(stream, err)
+		}
+		return result, nil
+	}
+	return none, c.brokenOff(stream, io.ErrUnexpectedEOF)
+}

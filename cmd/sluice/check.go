@@ -17,13 +17,13 @@ import (
 
 // check examines everything the service needs, changing nothing.
 func check(ctx context.Context, o cli.ServiceOptions) []cli.Finding {
-	upstream := checkUpstream(ctx, o.GitHubURL)
-	servers := checkServers(ctx, o.Servers)
-	if o.Servers.Shared() {
-		return append(servers, upstream)
+	var findings []cli.Finding
+	if !o.Servers.Shared() {
+		findings = append(findings, checkFolder(o.DataDir), checkSpace(o.DataDir), checkDatabase(o.DataDir))
 	}
-	embedded := []cli.Finding{checkFolder(o.DataDir), checkSpace(o.DataDir), checkDatabase(o.DataDir)}
-	return append(append(embedded, servers...), upstream)
+	findings = append(findings, checkServers(ctx, o.Servers)...)
+	findings = append(findings, checkRefresh(ctx, o.MapleStory)...)
+	return append(findings, checkGitHub(ctx, o.GitHubURL))
 }
 
 // mayEnterAndWrite is W_OK|X_OK of access(2).
@@ -87,7 +87,8 @@ func checkDatabase(dir string) cli.Finding {
 	return f
 }
 
-func checkUpstream(ctx context.Context, url string) cli.Finding {
+// checkGitHub asks for something that costs nothing.
+func checkGitHub(ctx context.Context, url string) cli.Finding {
 	f := cli.Finding{What: "GitHub", Fix: "check the network and --github-url"}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

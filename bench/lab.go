@@ -44,6 +44,11 @@ func benchmarks() []benchmark {
 		{"machines_pending", "cost of a job while a million wait in MariaDB and Redis, beside a thousand", machineServers, machinesPending},
 		{"timer_lateness", "how late timers fire at 1,000 a second, embedded, through Redis, and by key expiry, beside asynq", machineServers, timerLateness},
 		{"timer_million", "setting, keeping and starting with a million timers; 10,000 that are due at once, beside asynq", machineServers, timerMillion},
+		{"refresh_rate", "calls of four processes that keep snapshots fresh, through Redis and through Kafka, beside what the game allows", refreshServers, refreshRate},
+		{"refresh_load", "what readers notice at the peak and while the log, Redis or the store fail", nil, refreshLoad},
+		{"refresh_free", "refreshes without a limit, beside plain SQL and compression alone", refreshServers, refreshFree},
+		{"refresh_storage", "bytes stored and written for snapshots, beside the answers as they come", nil, refreshStorage},
+		{"refresh_herd", "calls and requests that many ask for at once, beside bare locks in Redis", machineServers, refreshHerd},
 	}
 }
 

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,10 +109,8 @@ func (l *lab) serverTime(kinds ...servers.Kind) (serverTime, error) {
 // perJob says what each of the servers took for each of n jobs since earlier.
 func (t serverTime) perJob(earlier serverTime, n int) string {
 	var parts []string
-	for _, kind := range machineServers {
-		if now, ok := t[kind]; ok {
-			parts = append(parts, fmt.Sprintf("%s %.0f", kind, float64((now-earlier[kind]).Microseconds())/float64(n)))
-		}
+	for _, kind := range slices.Sorted(maps.Keys(t)) {
+		parts = append(parts, fmt.Sprintf("%s %.0f", kind, float64((t[kind]-earlier[kind]).Microseconds())/float64(n)))
 	}
 	return strings.Join(parts, ", ")
 }

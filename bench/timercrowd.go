@@ -14,8 +14,17 @@ import (
 	"sluice/internal/wiring"
 )
 
-// crowdPatience is how long the last may take.
-const crowdPatience = 20 * time.Second
+// crowdPlan is how many timers are due at one instant, in how long, how long the
+// last may take, and how many are set with one call.
+type crowdPlan struct {
+	n              int
+	lead, patience time.Duration
+	batch          int
+}
+
+func (l *lab) crowdOf(n int) crowdPlan {
+	return crowdPlan{n: n, lead: l.crowdLead(), patience: 20 * time.Second, batch: 1}
+}
 
 // crowdLead is what setting may take before all of them are due.
 func (l *lab) crowdLead() time.Duration { return time.Duration(l.size(6, 3)) * time.Second }
@@ -24,11 +33,15 @@ func (l *lab) crowdLead() time.Duration { return time.Duration(l.size(6, 3)) * t
 // wait for another day, then on MariaDB and Redis, then with asynq.
 func (l *lab) crowds(ctx context.Context, dir string, waiting int) error {
 	n := l.size(10_000, 2_000)
-	alone, err := crowd(ctx, n, l.crowdLead(), embeddedTimers(dir))
+	alone, err := crowd(ctx, l.crowdOf(n), embeddedTimers(dir))
 	if err != nil {
 		return err
 	}
 	l.notef("%d due at once, embedded: %s", n, alone)
+	million, err := l.crowdMillion(ctx, dir)
+	if err != nil {
+		return err
+	}
 	shared, err := l.crowdMachines(ctx, n)
 	if err != nil {
 		return err
@@ -54,6 +67,7 @@ func (l *lab) crowds(ctx context.Context, dir string, waiting int) error {
 	return errors.Join(
 		l.report.Add(one.Against(peer.Name(), theirs.max/1000).Aim("<= 1 s", alone.last() <= 1)),
 		l.report.Add(two.Against(peer.Name(), theirs.max/1000).Aim("<= 1 s", shared.last() <= 1)),
+		l.report.Add(million),
 		l.report.Add(early.Aim("0", early.Value == 0)),
 	)
 }
@@ -73,8 +87,8 @@ func (c crowdFigures) String() string {
 
 // crowd sets n timers for one instant at the first of services that share the
 // work.
-func crowd(ctx context.Context, n int, lead time.Duration, options ...wiring.Options) (c crowdFigures, err error) {
-	heard := expect(n)
+func crowd(ctx context.Context, p crowdPlan, options ...wiring.Options) (c crowdFigures, err error) {
+	heard := expect(p.n)
 	var first *wiring.Service
 	for i, o := range options {
 		svc, failed := startTimers(ctx, o, fmt.Sprintf("bench-%d", i), heard)
@@ -86,26 +100,41 @@ func crowd(ctx context.Context, n int, lead time.Duration, options ...wiring.Opt
 			first = svc
 		}
 	}
-	at := time.Now().Add(lead)
+	at := time.Now().Add(p.lead)
 	// Others than those that wait.
-	r := registration{n: n, from: 1 << 30, callers: 64, batch: 1, at: func(int) time.Time { return at }}
+	r := registration{n: p.n, from: p.n << 10, callers: 64, batch: p.batch, at: func(int) time.Time { return at }}
 	if c.rate, err = r.run(ctx, first.Timers); err != nil {
 		return c, err
 	}
 	if time.Now().After(at) {
-		return c, fmt.Errorf("setting %d timers took longer than the lead", n)
+		return c, fmt.Errorf("setting %d timers took longer than the lead", p.n)
 	}
-	missing, err := heard.wait(ctx, time.Until(at)+crowdPatience)
+	missing, err := heard.wait(ctx, time.Until(at)+p.patience)
 	if err != nil {
 		return c, err
 	}
 	if missing > 0 {
-		return c, fmt.Errorf("%d of %d timers have not fired", missing, n)
+		return c, fmt.Errorf("%d of %d timers have not fired", missing, p.n)
 	}
 	heard.mu.Lock()
 	defer heard.mu.Unlock()
 	c.fired, c.told = summarize(heard.fired), summarize(heard.told)
 	return c, nil
+}
+
+// crowdMillion lets a million timers be due at one instant. Each of them is told
+// of once, or it fails.
+func (l *lab) crowdMillion(ctx context.Context, dir string) (report.Line, error) {
+	p := crowdPlan{n: l.size(1_000_000, 20_000), lead: time.Duration(l.size(40, 4)) * time.Second, patience: 5 * time.Minute, batch: 1000}
+	all, err := crowd(ctx, p, embeddedTimers(dir))
+	if err != nil {
+		return report.Line{}, err
+	}
+	l.notef("%d due at once, embedded: %s", p.n, all)
+	return report.Line{
+		Name: "timer_crowd_million", Value: all.last(), Unit: "s",
+		Detail: fmt.Sprintf("from the instant at which %d timers are due until the hook is told of the last: %s", p.n, all),
+	}, nil
 }
 
 func (l *lab) crowdMachines(ctx context.Context, n int) (crowdFigures, error) {
@@ -118,7 +147,7 @@ func (l *lab) crowdMachines(ctx context.Context, n int) (crowdFigures, error) {
 	}
 	defer f.drop()
 	o := f.options(1, &enginetest.Noop{})
-	return crowd(ctx, n, l.crowdLead(), o, o)
+	return crowd(ctx, l.crowdOf(n), o, o)
 }
 
 // scheduleAsynq schedules tasks with asynq and returns how many a second.

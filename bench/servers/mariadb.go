@@ -62,7 +62,9 @@ func (s *Set) startMariaDB(ctx context.Context) (string, error) {
 	args = append(args, "--port="+port, "--bind-address=127.0.0.1",
 		// The path of a socket must be short: it is relative to the data folder.
 		"--socket=mariadb.sock", "--pid-file=mariadb.pid")
-	p, err := launch(MariaDB, dir, exec.CommandContext(context.WithoutCancel(ctx), binary, args...), syscall.SIGTERM)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), binary, args...)
+	cmd.Env = mariadbEnvironment(dir)
+	p, err := launch(MariaDB, dir, cmd, syscall.SIGTERM)
 	if err != nil {
 		return "", err
 	}
@@ -84,13 +86,17 @@ func mariadbArguments(data string) []string {
 	return args
 }
 
+// mariadbEnvironment keeps temporary tables apart from those of other servers,
+// which may have the same names.
+func mariadbEnvironment(dir string) []string { return append(os.Environ(), "TMPDIR="+dir) }
+
 func installMariaDB(ctx context.Context, dir, data string) error {
 	binary, err := mariadbBinary("mariadb-install-db")
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, binary, append(mariadbArguments(data), "--auth-root-authentication-method=normal", "--skip-test-db")...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, mariadbEnvironment(dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("mariadb-install-db: %w\n%s", err, out)
 	}

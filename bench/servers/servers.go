@@ -1,6 +1,7 @@
-// Package servers starts real Redis, PostgreSQL and MariaDB servers for one run
-// of the benchmarks: each on a free port of the loopback address, with a data
-// folder of its own, in its default configuration or what is said beside it.
+// Package servers starts real Redis, PostgreSQL, MariaDB and Kafka servers for
+// one run of the benchmarks: each on a free port of the loopback address, with a
+// data folder of its own, in its default configuration or what is said beside
+// it.
 package servers
 
 import (
@@ -26,10 +27,11 @@ const (
 	Redis    Kind = "redis"
 	Postgres Kind = "postgres"
 	MariaDB  Kind = "mariadb"
+	Kafka    Kind = "kafka"
 )
 
-// Package is the Debian package that a server comes from, "" if the server is
-// already installed.
+// Package is the Debian package that a server comes from (or those, with spaces
+// between them), "" if the server is already installed.
 func (k Kind) Package() string {
 	switch k {
 	case Redis:
@@ -44,6 +46,8 @@ func (k Kind) Package() string {
 		if _, err := mariadbBinary("mariadbd"); err != nil {
 			return "mariadb-server"
 		}
+	case Kafka:
+		return kafkaPackages()
 	}
 	return ""
 }
@@ -59,6 +63,7 @@ type Set struct {
 	redis   string
 	pg      string
 	maria   string
+	kafka   string
 	uses    int
 }
 
@@ -120,7 +125,8 @@ func launch(kind Kind, dir string, cmd *exec.Cmd, stop os.Signal) (*process, err
 	return p, nil
 }
 
-const patience = 20 * time.Second
+// patience is long: a broker of Kafka takes its time on a busy machine.
+const patience = time.Minute
 
 func (p *process) stop() error {
 	if err := p.cmd.Process.Signal(p.signal); err != nil && !errors.Is(err, os.ErrProcessDone) {

@@ -78,16 +78,20 @@ func (k *kit) kafkaOf(java string, jars []string, option string) program {
 		path:    java,
 		prepare: k.prepareKafka,
 		arguments: func(data string, port int) []string {
-			return []string{
-				"-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", option,
-				"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-				"-cp", strings.Join(jars, string(os.PathListSeparator)),
-				"kafka.Kafka", kafkaSettings(data),
-				"--override", "listeners=PLAINTEXT://" + address(port) + ",CONTROLLER://" + kafkaController(data),
-				"--override", "advertised.listeners=PLAINTEXT://" + address(port),
-			}
+			return append([]string{"-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", option}, kafkaArguments(jars, data, port)...)
 		},
 		answers: kafkaAnswers,
+	}
+}
+
+// kafkaArguments are those that follow upon the options of the virtual machine.
+func kafkaArguments(jars []string, data string, port int) []string {
+	return []string{
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-cp", strings.Join(jars, string(os.PathListSeparator)),
+		"kafka.Kafka", kafkaSettings(data),
+		"--override", "listeners=PLAINTEXT://" + address(port) + ",CONTROLLER://" + kafkaController(data),
+		"--override", "advertised.listeners=PLAINTEXT://" + address(port),
 	}
 }
 
@@ -106,8 +110,8 @@ func kafkaController(data string) string {
 	return controller
 }
 
-// prepareKafka writes the settings of a broker, and what formatting its folder
-// would write: that takes a Java of its own, and seconds.
+// prepareKafka fills the folder of a broker whose controller has a port of its
+// own.
 func (k *kit) prepareKafka(data string) error {
 	work, err := k.open()
 	if err != nil {
@@ -117,6 +121,12 @@ func (k *kit) prepareKafka(data string) error {
 	if err != nil {
 		return err
 	}
+	return layOutKafka(data, controller)
+}
+
+// layOutKafka writes the settings of a broker, and what formatting its folder
+// would write: that takes a Java of its own, and seconds.
+func layOutKafka(data string, controller int) error {
 	settings := fmt.Sprintf(`process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@%s

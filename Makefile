@@ -40,12 +40,12 @@ $(LINT):
 bench: build ## the numbers, beside peers and raw limits measured in the same run
 	./scripts/bench
 
-chaos: build servers ## the long proofs: SIGKILL at random instants; several machines and every fault; timers on five servers
-	CGO_ENABLED=1 $(GO) test -race -timeout 60m -count=1 -run 'Chaos|TimersManyServers' ./cmd/sluice \
-		-args -kills=200 -faults=75 -accounts=50 -timers=10000 -timer-seconds=60
+chaos: build servers ## the long proofs: SIGKILL at random instants; several machines and every fault; timers on five servers; refreshes on several machines
+	CGO_ENABLED=1 $(GO) test -race -timeout 60m -count=1 -run 'Chaos|TimersManyServers|RefreshManyMachines' ./cmd/sluice \
+		-args -kills=200 -faults=75 -accounts=50 -timers=10000 -timer-seconds=60 -refresh-faults=90 -refresh-seconds=180
 
-load: build ## the sixteen load scenarios of the refresh pipeline, embedded
-	./bin/sluice load --seconds 60
+load: servers ## the sixteen load scenarios of the refresh pipeline: embedded, on Redis, on a Redis cluster, on Kafka
+	./scripts/load
 
 clean: ## remove what was built and the demo's data
 	rm -rf bin .tools sluice-data

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/internal/load"
 	"sluice/internal/testkit"
@@ -16,18 +17,33 @@ var exact = []string{
 }
 
 // dependsOnSpeed says whether a figure depends on how fast the machine is: how
-// long something took, how much was done in a second, and how late calls that
-// were granted in time arrive.
+// long something took, how much was done in a second, and how many calls that
+// left in time a simulator that is kept waiting finds at once.
 func dependsOnSpeed(figure string) bool {
 	return strings.HasSuffix(figure, "_ms") || strings.HasSuffix(figure, "_per_second") ||
 		figure == "largest_second" || figure == "calls_refused"
 }
 
-// checkLoad runs scenarios and checks all that does not depend on the machine.
-func checkLoad(t *testing.T, args ...string) map[string]load.Result {
+// loadTime is how long scenarios may take that run together.
+const loadTime = 2 * time.Minute
+
+// startLoad starts a run of scenarios.
+func startLoad(t *testing.T, args ...string) *program {
 	t.Helper()
 	common := []string{"load", "--data-dir", filepath.Join(t.TempDir(), "data"), "--seconds", "1", "--body-size", "2000", "--output", "json"}
-	a := sluice(t, nil, append(common, args...)...)
+	return start(t, nil, append(common, args...)...)
+}
+
+// checkLoad waits for a run's end and checks all that does not depend on the
+// machine.
+func checkLoad(t *testing.T, p *program) map[string]load.Result {
+	t.Helper()
+	late := time.AfterFunc(loadTime, func() { _ = p.cmd.Process.Kill() })
+	_ = p.wait() // the code tells
+	if !late.Stop() {
+		t.Fatalf("sluice %v did not end: %s", p.cmd.Args[1:], p.err.text())
+	}
+	a := p.ends()
 	if a.code > 1 {
 		t.Fatalf("exit code %d: %s", a.code, a.errOut)
 	}
@@ -60,42 +76,70 @@ func checkLoad(t *testing.T, args ...string) map[string]load.Result {
 	return results
 }
 
+// checkRan checks that every one of some scenarios ran and did something; only
+// what needs a cluster is left out where there is none.
+func checkRan(t *testing.T, results map[string]load.Result, names []string, cluster bool) {
+	t.Helper()
+	for _, name := range names {
+		r, ok := results[name]
+		skips := name == "cluster-slots" && !cluster
+		switch {
+		case !ok:
+			t.Errorf("%s has no result", name)
+		case (r.Verdict == load.Skipped) != skips:
+			t.Errorf("%s is %s: %s", name, r.Verdict, r.Why)
+		case skips && !strings.Contains(r.Why, "cluster"):
+			t.Errorf("%s is skipped: %s", name, r.Why)
+		}
+		// What nobody asked for proves nothing.
+		if figure, told := did[name]; told && r.Figures[figure] == 0 {
+			t.Errorf("%s: %s is 0: %v", name, figure, r.Figures)
+		}
+	}
+}
+
+// did names, for scenarios of traffic, what shows that there was any.
+var did = map[string]string{
+	"normal-load": "calls", "peak-load": "calls", "worker-killed": "requests", "slow-store": "accesses_delayed",
+	"slow-log": "publishes_delayed", "redis-down": "reads", "low-cap": "calls", "lane-isolation": "high_stored",
+}
+
 func TestLoad(t *testing.T) {
-	t.Parallel()
-	results := checkLoad(t)
-	if len(results) != len(load.Names()) {
-		t.Errorf("%d results of %d scenarios", len(results), len(load.Names()))
-	}
-	if r := results["cluster-slots"]; r.Verdict != load.Skipped || !strings.Contains(r.Why, "cluster") {
-		t.Errorf("without a cluster, cluster-slots is %s: %s", r.Verdict, r.Why)
-	}
-	// What nobody asked for proves nothing.
-	for name, figure := range map[string]string{
-		"normal-load": "calls", "peak-load": "calls", "worker-killed": "requests", "slow-store": "accesses_delayed",
-		"slow-log": "publishes_delayed", "redis-down": "reads", "low-cap": "calls", "lane-isolation": "high_stored",
-	} {
-		if results[name].Figures[figure] == 0 {
-			t.Errorf("%s: %s is 0: %v", name, figure, results[name].Figures)
-		}
-	}
+	checkRan(t, checkLoad(t, startLoad(t)), load.Names(), false)
 }
 
+// TestLoadOnServers runs all scenarios on Redis and on Kafka, and on a cluster
+// those of locks and versions. Those that count alone run on all at once; those
+// of traffic, whose seconds would be others' as well, one after the other and
+// beside nothing else.
 func TestLoadOnServers(t *testing.T) {
-	t.Parallel()
-	servers := []string{"--state", testkit.MariaDB(t), "--redis", testkit.RedisCluster(t)}
-	chosen := append(slices.Clone(exact), "cluster-slots", "worker-killed", "redis-down")
-	results := checkLoad(t, append(servers, chosen...)...)
-	for _, name := range chosen {
-		if v := results[name].Verdict; v == load.Skipped || v == "" {
-			t.Errorf("%s: %q, %s", name, v, results[name].Why)
-		}
+	redis := []string{"--redis", testkit.Redis(t)}
+	on := []struct {
+		name    string
+		servers []string
+		cluster bool
+	}{
+		{"Redis", redis, false},
+		{"Kafka", append(slices.Clone(redis), "--kafka", strings.Join(testkit.KafkaBrokers(testkit.Kafka(t)), ",")), false},
+		{"a Redis cluster", []string{"--redis", testkit.RedisCluster(t)}, true},
 	}
-}
-
-func TestLoadSkipsWhatASingleRedisCannotDo(t *testing.T) {
-	results := checkLoad(t, "--state", testkit.MariaDB(t), "--redis", testkit.Redis(t), "cluster-slots", "release-race")
-	if v := results["cluster-slots"].Verdict; v != load.Skipped {
-		t.Errorf("cluster-slots on one node is %s", v)
+	counting := append(slices.Clone(exact), "cluster-slots")
+	runs := make([]*program, len(on))
+	for i, o := range on {
+		runs[i] = startLoad(t, slices.Concat([]string{"--state", testkit.MariaDB(t)}, o.servers, counting)...)
+	}
+	for i, o := range on {
+		t.Logf("on %s:", o.name)
+		checkRan(t, checkLoad(t, runs[i]), counting, o.cluster)
+	}
+	traffic := slices.DeleteFunc(load.Names(), func(name string) bool { return slices.Contains(counting, name) })
+	for _, o := range on {
+		if o.cluster {
+			continue
+		}
+		t.Logf("on %s:", o.name)
+		args := slices.Concat([]string{"--state", testkit.MariaDB(t)}, o.servers, traffic)
+		checkRan(t, checkLoad(t, startLoad(t, args...)), traffic, false)
 	}
 }
 

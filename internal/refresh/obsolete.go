@@ -2,10 +2,12 @@ package refresh
 
 import (
 	"context"
+	"time"
 )
 
-// dropObsolete is done with events that a newer one has overtaken. When the
-// versions cannot be read the calls are made: the store refuses what is old.
+// dropObsolete sets events aside that a newer one has overtaken, and returns the
+// others. When the versions cannot be read the calls are made: the store refuses
+// what is old.
 func (l *lane) dropObsolete(ctx context.Context, tasks []*task) []*task {
 	if len(tasks) == 0 {
 		return nil
@@ -20,9 +22,8 @@ func (l *lane) dropObsolete(ctx context.Context, tasks []*task) []*task {
 	}
 	fresh := tasks[:0]
 	for i, t := range tasks {
-		if versions[i] > t.event.Version && l.overtaken(ctx, t) {
-			l.counters.Obsolete.Add(1)
-			l.finish(ctx, t)
+		if versions[i] > t.event.Version {
+			l.work.Go(func() { l.outlive(ctx, t) })
 			continue
 		}
 		fresh = append(fresh, t)
@@ -30,29 +31,70 @@ func (l *lane) dropObsolete(ctx context.Context, tasks []*task) []*task {
 	return fresh
 }
 
-// overtaken reports whether a newer request does what an event asks for: it was
-// carried out, or is under way. One that got a version and could not be
-// published does neither; the event then goes on under a version of its own.
-func (l *lane) overtaken(ctx context.Context, t *task) bool {
+const (
+	// firstLook and lastLook are how long an event waits before it is looked again
+	// what became of the one that overtook it.
+	firstLook = 100 * time.Millisecond
+	lastLook  = 2 * time.Second
+)
+
+// outlive waits until a newer request has done what an event asks for, and is
+// done with the event then. The newer one may never do so: its publishing may
+// have failed, or its worker have died. Its lock ends by itself, and the event
+// goes on under a version of its own.
+func (l *lane) outlive(ctx context.Context, t *task) {
+	for wait := firstLook; ; wait = min(2*wait, lastLook) {
+		switch l.overtaken(ctx, t) {
+		case overtakenDone:
+			l.counters.Obsolete.Add(1)
+			l.finish(ctx, t)
+			return
+		case overtakenFree:
+			l.call(ctx, []*task{t})
+			return
+		case overtakenYet:
+			pause(ctx, wait)
+		}
+		if ctx.Err() != nil {
+			l.freePlaces(1) // it is taken again
+			return
+		}
+	}
+}
+
+// overtake is how an event stands that a newer request has overtaken.
+type overtake uint8
+
+const (
+	// overtakenDone: the upstream was asked since.
+	overtakenDone overtake = iota
+	// overtakenYet: the newer request holds the lock.
+	overtakenYet
+	// overtakenFree: nobody is about to ask, and the event may.
+	overtakenFree
+)
+
+func (l *lane) overtaken(ctx context.Context, t *task) overtake {
 	if l.answered(ctx, t) {
-		return true
+		return overtakenDone
 	}
 	grants, err := l.Coalescer.Acquire(ctx, Ask{Entity: t.event.Entity, Priority: l.priority})
 	if err != nil {
-		return false
+		// The call is made: the store refuses what is old.
+		return overtakenFree
 	}
 	if grants[0].Result == AlreadyProcessing {
-		return true
+		return overtakenYet
 	}
 	// It may have been carried out just before its lock was free.
 	if l.answered(ctx, t) {
 		if err := l.Coalescer.Release(ctx, grants[0].Lock); err != nil && ctx.Err() == nil {
 			l.Slog.Debug("release", "entity", t.event.String(), "error", err)
 		}
-		return true
+		return overtakenDone
 	}
 	t.event.Version, t.event.Priority = grants[0].Version, l.priority
-	return false
+	return overtakenFree
 }
 
 // answered reports whether the upstream was asked after the event was published.

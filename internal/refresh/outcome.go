@@ -23,7 +23,7 @@ func (w *Worker) applySaves(ctx context.Context, items []*save) error {
 	newest := make(map[Entity]*save, len(items))
 	for _, item := range items {
 		item.saved, item.err = Obsolete, nil
-		if other, ok := newest[item.refreshed.Entity]; !ok || item.refreshed.Version > other.refreshed.Version {
+		if other, ok := newest[item.refreshed.Entity]; !ok || item.refreshed.newer(other.refreshed) {
 			newest[item.refreshed.Entity] = item
 		}
 	}

@@ -109,6 +109,12 @@ type Refreshed struct {
 	Hash Hash
 }
 
+// newer reports whether it takes the place of another result for the entity: by
+// its version, or, if one event was carried out twice, by when it was looked.
+func (r Refreshed) newer(than Refreshed) bool {
+	return r.Version > than.Version || r.Version == than.Version && r.At.After(than.At)
+}
+
 // Saved is what Save did with one of them.
 type Saved uint8
 
@@ -118,7 +124,8 @@ const (
 	Stored Saved = iota + 1
 	// Touched: the value is the same; only CheckedAt moved.
 	Touched
-	// Obsolete: a later version is stored; nothing changed.
+	// Obsolete: a later version is stored, or the same one by a later look;
+	// nothing changed.
 	Obsolete
 )
 

@@ -60,25 +60,30 @@ func TestPublishThatFailsFreesTheLock(t *testing.T) {
 
 // TestUpgradeThatFailsLosesNothing: a HIGH request that could not be published
 // has a newer version than the LOW one that is in the log, and does not replace
-// it.
+// it; not even if its lock could not be given back, and looks as if somebody
+// were at work.
 func TestUpgradeThatFailsLosesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, sim.Options{Characters: 1})
-		s := newStand(t, w)
-		key := w.keys(1)[0]
-		s.want(refresh.Published, low, key)
-		s.breaks(down, "publish")
-		if _, err := s.ask(high, key); err == nil {
-			t.Fatal("it was published")
-		}
-		s.breaks(nil, "publish")
-		s.start()
-		s.until("what was accepted is stored", s.stored(key))
-		s.until("its lock is free", func() bool {
-			grants, err := s.ask(low, key)
-			return err == nil && grants[0].Result == refresh.Published
+	for name, broken := range map[string][]string{"publish": {"publish"}, "publish and release": {"publish", "release"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, sim.Options{Characters: 1})
+				s := newStand(t, w)
+				key := w.keys(1)[0]
+				s.want(refresh.Published, low, key)
+				s.breaks(down, broken...)
+				if _, err := s.ask(high, key); err == nil {
+					t.Fatal("it was published")
+				}
+				s.breaks(nil, broken...)
+				s.start()
+				s.until("what was accepted is stored", s.stored(key))
+				s.until("its lock is free", func() bool {
+					grants, err := s.ask(low, key)
+					return err == nil && grants[0].Result == refresh.Published
+				})
+			})
 		})
-	})
+	}
 }
 
 func TestManyRequestsAreOneCall(t *testing.T) {

@@ -48,7 +48,7 @@ func (r *Requester) Request(ctx context.Context, q Request) ([]Grant, error) {
 	}
 	grants, err := r.Coalescer.Acquire(ctx, asks...)
 	if err != nil {
-		return nil, err
+		return nil, refused(err)
 	}
 	now := r.Now().UTC()
 	messages := make([]eventlog.Message, 0, len(grants))
@@ -72,9 +72,17 @@ func (r *Requester) Request(ctx context.Context, q Request) ([]Grant, error) {
 		return grants, nil
 	}
 	if err := r.Log.Publish(ctx, topicOf(q.Priority), messages...); err != nil {
-		return nil, errors.Join(err, r.giveBack(ctx, locks))
+		return nil, errors.Join(refused(err), r.giveBack(ctx, locks))
 	}
 	return grants, nil
+}
+
+// refused tells people why a request was.
+func refused(err error) error {
+	if domain.CodeOf(err) != domain.CodeUnavailable {
+		return err
+	}
+	return domain.Errorf(domain.CodeUnavailable, "no refreshes can be asked for now, and what is stored can be read: %w", err)
 }
 
 // giveBack releases locks whose events were not published. If that fails as

@@ -68,6 +68,10 @@ func mariadbURL(port int, name string) string {
 // data folder that is copied.
 var sizes = []string{"--innodb-log-file-size=16M", "--innodb-buffer-pool-size=64M"}
 
+// tmpdir keeps the temporary tables of a server beside its data: one that starts
+// removes those that it finds, also another's.
+func tmpdir(data string) string { return "--tmpdir=" + filepath.Dir(data) }
+
 // asRoot is what MariaDB wants to hear before it runs as root.
 func asRoot() []string {
 	if os.Getuid() == 0 {
@@ -95,6 +99,7 @@ func (k *kit) mariadbProgram() (program, error) {
 				"--datadir=" + data, "--port=" + strconv.Itoa(port), "--bind-address=127.0.0.1",
 				// The path of a socket must be short: it is relative to the data folder.
 				"--socket=mariadb.sock", "--pid-file=mariadb.pid", "--skip-name-resolve", "--innodb-flush-log-at-trx-commit=1",
+				tmpdir(data),
 			}
 			args = append(args, sizes...)
 			return append(args, asRoot()...)
@@ -127,7 +132,7 @@ func (k *kit) installMariaDB(installer string) (string, error) {
 		return "", err
 	}
 	data := filepath.Join(folder, "data")
-	args := []string{"--no-defaults", "--datadir=" + data, "--auth-root-authentication-method=normal", "--skip-test-db"}
+	args := []string{"--no-defaults", "--datadir=" + data, tmpdir(data), "--auth-root-authentication-method=normal", "--skip-test-db"}
 	args = append(args, sizes...)
 	command := exec.CommandContext(context.Background(), installer, append(args, asRoot()...)...)
 	command.Dir = folder

@@ -125,10 +125,12 @@ func (s *Store) shareSaves(ctx context.Context, items []*saveItem) error {
 	return nil
 }
 
-// judge says what is to be done with a result.
+// judge says what is to be done with a result. An event that was carried out
+// twice, by two workers, has two results of one version: the later look counts,
+// also if the other worker was held up and comes last.
 func judge(t *row, r *result) refresh.Saved {
 	switch {
-	case r.version < t.seen:
+	case r.version < t.seen, r.version == t.seen && r.at < t.checked:
 		return refresh.Obsolete
 	case t.version > 0 && r.hash == t.hash:
 		return refresh.Touched
@@ -194,8 +196,11 @@ func (w *saving) carryOut(r *result, what refresh.Saved) {
 		return
 	}
 	t := w.rows[r.identity]
-	t.seen, t.checked = r.version, r.at
-	t.due = sql.NullInt64{Int64: r.at + w.tiers.Interval(t.tier), Valid: true}
+	// The look of an earlier version may have been the later one, if its event was
+	// carried out twice: the version decides on the value, but the time of the
+	// last look does not go back.
+	t.seen, t.checked = r.version, max(t.checked, r.at)
+	t.due = sql.NullInt64{Int64: t.checked + w.tiers.Interval(t.tier), Valid: true}
 	if t.troubled {
 		t.troubled, t.changed = false, true
 		w.healed = append(w.healed, t.identity)

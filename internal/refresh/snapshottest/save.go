@@ -78,6 +78,28 @@ var saveCases = []testCase{
 		x.store(r)
 		x.wantSnapshot(snapshot(r, after(time.Minute), refresh.Cold))
 	}},
+	{"SameVersionLookedAtEarlierIsObsolete", func(x *fixture) {
+		// Two workers carried out one event; the first to look is the last to
+		// save, as it was held up.
+		r := brought("a", 7, after(time.Minute), `{"price":2}`)
+		x.store(r)
+		want(x, "another value", x.save(brought("a", 7, after(time.Second), `{"price":1}`)), []refresh.Saved{refresh.Obsolete})
+		want(x, "the same value", x.save(brought("a", 7, after(time.Second), `{"price":2}`)), []refresh.Saved{refresh.Obsolete})
+		x.wantSnapshot(snapshot(r, after(time.Minute), refresh.Cold))
+		want(x, "the same look", x.save(r), []refresh.Saved{refresh.Touched})
+		x.wantSnapshot(snapshot(r, after(time.Minute), refresh.Cold))
+	}},
+	{"TimeOfTheLastLookDoesNotGoBack", func(x *fixture) {
+		r := brought("a", 7, after(time.Minute), `{"price":1}`)
+		x.store(r)
+		want(x, "the same value", x.save(brought("a", 8, after(time.Second), `{"price":1}`)), []refresh.Saved{refresh.Touched})
+		x.wantSnapshot(snapshot(r, after(time.Minute), refresh.Cold))
+		later := brought("a", 9, after(2*time.Second), `{"price":2}`)
+		x.store(later)
+		x.wantSnapshot(snapshot(later, after(time.Minute), refresh.Cold))
+		want(x, "due", x.due(after(cold+time.Minute-time.Microsecond), 10), []string{})
+		want(x, "due", x.due(after(cold+time.Minute), 10), []string{"a"})
+	}},
 	{"AnswersStandInOrder", func(x *fixture) {
 		x.store(brought("touched", 5, start, "1"), brought("obsolete", 5, start, "1"), brought("changed", 5, start, "1"))
 		got := x.save(brought("changed", 6, start, "2"), brought("new", 1, start, "1"), brought("obsolete", 4, start, "2"),

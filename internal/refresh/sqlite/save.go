@@ -116,11 +116,12 @@ func (s *Store) pack(ctx context.Context, refreshed []refresh.Refreshed, everyth
 }
 
 // judge says what is to be done with a result; st is nil if nothing is stored.
+// Of two results of one version the later look counts, whichever comes last.
 func judge(st *state, r *result) refresh.Saved {
 	switch {
 	case st == nil:
 		return refresh.Stored
-	case r.version < st.seen:
+	case r.version < st.seen, r.version == st.seen && r.at < st.checked:
 		return refresh.Obsolete
 	case r.hash == st.hash:
 		return refresh.Touched
@@ -163,10 +164,10 @@ func readStates(c *sqlite.Conn, items []*saveItem) (map[refresh.Entity]*state, e
 			if states[e] != nil {
 				continue
 			}
-			err := sqlitedb.Exec(c, "SELECT seen_version, version, hash, updated_at, tier, bytes FROM snapshot WHERE source = ? AND key = ?", func(r *sqlite.Stmt) {
+			err := sqlitedb.Exec(c, "SELECT seen_version, version, hash, updated_at, tier, bytes, checked_at FROM snapshot WHERE source = ? AND key = ?", func(r *sqlite.Stmt) {
 				st := &state{
 					seen: r.ColumnInt64(0), version: r.ColumnInt64(1), updated: r.ColumnInt64(3),
-					tier: refresh.Tier(r.ColumnInt64(4)), bytes: r.ColumnInt64(5),
+					tier: refresh.Tier(r.ColumnInt64(4)), bytes: r.ColumnInt64(5), checked: r.ColumnInt64(6),
 				}
 				r.ColumnBytes(2, st.hash[:])
 				states[e] = st
@@ -189,8 +190,9 @@ func (s *Store) carryOut(states map[refresh.Entity]*state, r *result, what refre
 		st = &state{tier: refresh.Cold}
 		states[r.Entity] = st
 	}
-	st.touched, st.seen, st.checked = true, r.version, r.at
-	st.due = r.at + s.tiers.Interval(st.tier)
+	// The version decides on the value; the time of the last look does not go back.
+	st.touched, st.seen, st.checked = true, r.version, max(st.checked, r.at)
+	st.due = st.checked + s.tiers.Interval(st.tier)
 	if what == refresh.Touched {
 		return
 	}

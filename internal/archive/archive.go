@@ -53,7 +53,10 @@ type Options struct {
 	ChunkBytes int
 	// Page is how many values are asked for at once; default 250.
 	Page int
-	Slog *slog.Logger
+	// Alone, if set, keeps other processes from writing until release is called,
+	// or fails with code conflict if one of them does.
+	Alone func(ctx context.Context) (release func(), err error)
+	Slog  *slog.Logger
 }
 
 // Archiver archives the values of a history and restores them.
@@ -91,10 +94,18 @@ func New(history refresh.History, bucket *blob.Bucket, o Options) (*Archiver, er
 func (a *Archiver) take(ctx context.Context) (release func(), err error) {
 	select {
 	case a.busy <- struct{}{}:
-		return func() { <-a.busy }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	if a.o.Alone == nil {
+		return func() { <-a.busy }, nil
+	}
+	others, err := a.o.Alone(ctx)
+	if err != nil {
+		<-a.busy
+		return nil, err
+	}
+	return func() { others(); <-a.busy }, nil
 }
 
 // Result is what one archiving did.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"sluice/internal/domain"
 )
 
 // Run archives and cools once a day at the hour of the options until ctx ends.
@@ -42,7 +44,11 @@ func (a *Archiver) daily(ctx context.Context, work func(context.Context, time.Ti
 			return
 		}
 		wait = untilHour(time.Now(), a.o.Hour)
-		if err != nil {
+		switch {
+		case domain.CodeOf(err) == domain.CodeConflict:
+			// It is being done, and is looked at once more in case it was not to its end.
+			wait = min(wait, a.o.Retry)
+		case err != nil:
 			wait = min(wait, a.o.Retry)
 			a.o.Slog.Error("archive", "error", err, "again_in", wait)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/domain"
 	"sluice/internal/refresh"
 )
 
@@ -96,5 +97,29 @@ func TestUntilHour(t *testing.T) {
 		if got := untilHour(now, c.hour); got != c.want {
 			t.Errorf("from %s until %d it is %s instead of %s", c.now, c.hour, got, c.want)
 		}
+	}
+}
+
+// TestOneArchivesAtATime: while another process writes, this one does not.
+func TestOneArchivesAtATime(t *testing.T) {
+	values := []refresh.Value{value("s", "a", 1, start, "1")}
+	others, released := true, 0
+	w := newWorld(t, inMemory(t), Options{Alone: func(context.Context) (func(), error) {
+		if others {
+			return nil, domain.Errorf(domain.CodeConflict, "another archives")
+		}
+		return func() { released++ }, nil
+	}}, values...)
+	_, err := w.Once(t.Context(), far)
+	wantCode(t, err, domain.CodeConflict)
+	if len(w.history.rows) != 1 {
+		t.Errorf("%d values are left of 1", len(w.history.rows))
+	}
+	others = false
+	_, err = w.Once(t.Context(), far)
+	w.ok(err)
+	w.archivedOnce(values)
+	if released != 2 { // once for archiving, once for cooling
+		t.Errorf("it was released %d times", released)
 	}
 }

@@ -2,10 +2,8 @@ package mysqldb
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,13 +49,12 @@ func migrateLocked(ctx context.Context, pool *sql.DB, database string) (err erro
 	}
 	// Closing the pool, if not this, gives up the lock.
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	sum := sha256.Sum256([]byte(database))
-	lock := "sluice migration " + hex.EncodeToString(sum[:8])
-	var got sql.NullInt64
-	if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, ?)", lock, lockSeconds).Scan(&got); err != nil {
+	name := lockName("migration", database)
+	got, err := lock(ctx, conn, name, lockSeconds)
+	if err != nil {
 		return err
 	}
-	if got.Int64 != 1 {
+	if !got {
 		return domain.Errorf(domain.CodeUnavailable, "another process is migrating the database %s; try again when it is done", database)
 	}
 	dir, err := fs.Sub(migrations, "migrations")
@@ -71,7 +68,7 @@ func migrateLocked(ctx context.Context, pool *sql.DB, database string) (err erro
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("migrate the database %s: %w", database, err)
 	}
-	_, err = conn.ExecContext(ctx, "DO RELEASE_LOCK(?)", lock)
+	_, err = conn.ExecContext(ctx, "DO RELEASE_LOCK(?)", name)
 	return err
 }
 

@@ -22,7 +22,7 @@ func (s *Service) openArchive(ctx context.Context, o Options, history refresh.Hi
 		return err
 	}
 	s.closers = append(s.closers, files.Close)
-	s.Archive, err = archive.New(history, files, archive.Options{Hour: archiveHour, Slog: o.Engine.Log})
+	s.Archive, err = archive.New(history, files, archive.Options{Hour: archiveHour, Alone: s.aloneArchiving, Slog: o.Engine.Log})
 	if err != nil {
 		return err
 	}

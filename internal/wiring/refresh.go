@@ -65,6 +65,7 @@ func (s *Service) refreshShared(o Options, db *mysqldb.DB, p *refresh.Parts) (er
 		return nil
 	}
 	p.Snapshots, err = refreshmysql.New(db, refresh.TierOptions{})
+	s.aloneArchiving = func(ctx context.Context) (func(), error) { return db.Alone(ctx, "archive") }
 	s.rateStore = ratemysql.New(db)
 	return err
 }

@@ -118,6 +118,8 @@ type Service struct {
 
 	shared    bool
 	rateStore rate.Store
+	// aloneArchiving keeps other processes from archiving; nil if there are none.
+	aloneArchiving func(ctx context.Context) (release func(), err error)
 	// checks prove that the servers answer.
 	checks []func(context.Context) error
 	// closers end what the service opened, last first.

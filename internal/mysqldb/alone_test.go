@@ -1,0 +1,38 @@
+package mysqldb_test
+
+import (
+	"testing"
+
+	"sluice/internal/domain"
+	"sluice/internal/testkit"
+)
+
+// TestAlone: one at a time does the same on a database, and others on another.
+func TestAlone(t *testing.T) {
+	url := testkit.MariaDB(t)
+	one, two, elsewhere := open(t, url), open(t, url), open(t, testkit.MariaDB(t))
+	release, err := one.Alone(t.Context(), "archive")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := two.Alone(t.Context(), "archive"); domain.CodeOf(err) != domain.CodeConflict {
+		t.Errorf("two at once: %v", err)
+	}
+	for name, try := range map[string]func() (func(), error){
+		"something else": func() (func(), error) { return two.Alone(t.Context(), "tidy up") },
+		"elsewhere":      func() (func(), error) { return elsewhere.Alone(t.Context(), "archive") },
+	} {
+		done, err := try()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		done()
+	}
+	release()
+	again, err := two.Alone(t.Context(), "archive")
+	if err != nil {
+		t.Fatalf("after it was released: %v", err)
+	}
+	again()
+}

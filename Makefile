@@ -20,9 +20,10 @@ run: build ## watch simulated GitHub accounts being collected; again to go on
 build: ## build bin/sluice
 	$(GO) build -trimpath -tags grpcnotrace -o bin/sluice ./cmd/sluice
 
+# Tests wait for servers and for each other: three packages keep two processors busy.
 test: servers ## set up and run everything, with the race detector and real servers
 	@rm -f .testdata/fallbacks; mkdir -p .testdata
-	SLUICE_TEST_FALLBACKS=$(CURDIR)/.testdata/fallbacks CGO_ENABLED=1 $(GO) test -race -timeout 14m ./...
+	SLUICE_TEST_FALLBACKS=$(CURDIR)/.testdata/fallbacks CGO_ENABLED=1 $(GO) test -race -p 3 -timeout 14m ./...
 	@if [ -s .testdata/fallbacks ]; then echo "did not run with the real thing:"; sort -u .testdata/fallbacks; fi
 
 servers: ## install the servers that tests use, where they are missing

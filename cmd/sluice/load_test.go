@@ -108,10 +108,10 @@ func TestLoad(t *testing.T) {
 	checkRan(t, checkLoad(t, startLoad(t)), load.Names(), false)
 }
 
-// TestLoadOnServers runs all scenarios on Redis and on Kafka, and on a cluster
-// those of locks and versions. Those that count alone run on all at once; those
-// of traffic, whose seconds would be others' as well, one after the other and
-// beside nothing else.
+// TestLoadOnServers runs the scenarios of locks and versions on Redis, on Kafka
+// and on a cluster, all at once; those of traffic, whose seconds would be others'
+// as well, one after the other and beside nothing else, half of them on Redis
+// and half on Kafka. make load runs all of them on everything.
 func TestLoadOnServers(t *testing.T) {
 	redis := []string{"--redis", testkit.Redis(t)}
 	on := []struct {
@@ -132,12 +132,15 @@ func TestLoadOnServers(t *testing.T) {
 		t.Logf("on %s:", o.name)
 		checkRan(t, checkLoad(t, runs[i]), counting, o.cluster)
 	}
-	traffic := slices.DeleteFunc(load.Names(), func(name string) bool { return slices.Contains(counting, name) })
-	for _, o := range on {
-		if o.cluster {
-			continue
-		}
+	all := slices.DeleteFunc(load.Names(), func(name string) bool { return slices.Contains(counting, name) })
+	for i, o := range on[:2] {
 		t.Logf("on %s:", o.name)
+		var traffic []string
+		for j, name := range all {
+			if j%2 == i {
+				traffic = append(traffic, name)
+			}
+		}
 		args := slices.Concat([]string{"--state", testkit.MariaDB(t)}, o.servers, traffic)
 		checkRan(t, checkLoad(t, startLoad(t, args...)), traffic, false)
 	}

@@ -194,9 +194,7 @@ func unavailable(t *testing.T, server *testkit.KafkaServer) {
 			}
 		}
 		broken.repair()
-		if err := log.Check(t.Context()); err != nil {
-			t.Errorf("%s and repaired: %v", name, err)
-		}
+		answers(t, log, name)
 		if err := log.Publish(t.Context(), eventlog.High, messages(20, 1, 10)...); err != nil {
 			t.Errorf("%s and repaired: %v", name, err)
 		}
@@ -205,6 +203,23 @@ func unavailable(t *testing.T, server *testkit.KafkaServer) {
 	// was never done is there.
 	_ = c.Done(t.Context(), records...)
 	take(t, c, 2)
+}
+
+// answers waits until Kafka can be used again: a broker that was silent has to
+// report to its controller first.
+func answers(t *testing.T, log *kafka.Log, fault string) {
+	t.Helper()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for deadline := time.Now().Add(patience); ; <-again.C {
+		err := log.Check(t.Context())
+		if err == nil {
+			return
+		}
+		if domain.CodeOf(err) != domain.CodeUnavailable || time.Now().After(deadline) {
+			t.Fatalf("%s and repaired: %v", fault, err)
+		}
+	}
 }
 
 // TestPartitionIsGivenUpWhenItsRecordsAreDone: who is to give partitions up has

@@ -99,12 +99,16 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	res := &http.Response{
 		Body: reader, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1, Trailer: http.Header{},
 	}
+	// Whoever gives up reads no more, and lets the handler's writes fail.
+	context.AfterFunc(r.Context(), func() { _ = reader.CloseWithError(r.Context().Err()) })
 	go func() { answer.finish(t.serve(answer, request), res.Trailer) }()
 	select {
 	case <-answer.begun:
 	case <-r.Context().Done():
-		_ = reader.Close() // lets the handler's writes fail
-		return nil, r.Context().Err()
+	}
+	// Both may have come at once.
+	if err := r.Context().Err(); err != nil {
+		return nil, err
 	}
 	res.StatusCode, res.Status, res.Header = answer.status, http.StatusText(answer.status), answer.sent
 	return res, nil

@@ -165,7 +165,7 @@ func TestSlownessIsFailure(t *testing.T) {
 		b := breaker.New("store", breaker.Options{Slow: 2 * time.Second})
 		take := func(d time.Duration) error {
 			return b.Do(t.Context(), func() error {
-				time.Sleep(d)
+				<-time.After(d) // the bubble's clock
 				return nil
 			})
 		}
@@ -182,7 +182,7 @@ func TestSlownessIsFailure(t *testing.T) {
 			_ = take(time.Minute)
 		}()
 		for b.State() == breaker.Closed {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			synctest.Wait()
 		}
 		if took := time.Since(began); took != 10*time.Second {

@@ -5,11 +5,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"sluice/internal/archive"
-	"sluice/internal/domain"
 	"sluice/internal/httpapi/wire"
 )
 
@@ -51,27 +49,7 @@ func (c *Client) ExportArchive(ctx context.Context, q wire.ArchiveRestoreRequest
 	add(query, "key", q.Key)
 	add(query, "from", q.From)
 	add(query, "to", q.To)
-	stream, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	alive := time.AfterFunc(exportSilence, func() { cancel(errSilent) })
-	defer alive.Stop()
-	res, err := c.send(stream, http.MethodGet, archivePath+"/values", query, nil)
-	if err != nil {
-		return 0, c.brokenOff(stream, err)
-	}
-	defer func() { _ = res.Body.Close() }() // read to its end, or given up
-	destination := &patient{w: w, alive: alive}
-	if _, err := io.Copy(destination, res.Body); err != nil {
-		if destination.err != nil {
-			return 0, destination.err
-		}
-		return 0, c.brokenOff(stream, err)
-	}
-	n, err := strconv.ParseInt(res.Trailer.Get(wire.TrailerRows), 10, 64)
-	if err != nil {
-		return 0, domain.Errorf(domain.CodeUnavailable, "the values of %s ended without the trailer %s: they are cut short, or a proxy drops trailers", c.base, wire.TrailerRows)
-	}
-	return n, nil
+	return c.download(ctx, archivePath+"/values", query, w)
 }
 
 // carryOut has the service do something that may take long, and returns what

@@ -41,11 +41,17 @@ func (q ExportQuery) values() url.Values {
 // Export writes the rows to w and returns how many they are. It fails with
 // code unavailable if the service breaks off; what w has then is not whole.
 func (c *Client) Export(ctx context.Context, q ExportQuery, w io.Writer) (rows int64, err error) {
+	return c.download(ctx, api+"/export", q.values(), w)
+}
+
+// download writes what an endpoint streams to w, and returns how many rows it
+// says there were: without that word at its end the answer is cut short.
+func (c *Client) download(ctx context.Context, path string, query url.Values, w io.Writer) (rows int64, err error) {
 	stream, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	alive := time.AfterFunc(exportSilence, func() { cancel(errSilent) })
 	defer alive.Stop()
-	res, err := c.send(stream, http.MethodGet, api+"/export", q.values(), nil)
+	res, err := c.send(stream, http.MethodGet, path, query, nil)
 	if err != nil {
 		return 0, c.brokenOff(stream, err)
 	}

@@ -69,7 +69,6 @@ func (w *world) step() {
 	case n < 37:
 		w.note("loss")
 		w.Lose()
-		w.meet()
 	case n < 39:
 		w.note("refund")
 		w.refunded++
@@ -105,20 +104,11 @@ func (w *world) pass() {
 	w.clock.Advance(d)
 }
 
-// set sets the clock. A process that has not yet been told the time can only
-// believe it, so that all of them ask before.
 func (w *world) set() {
-	w.meet()
 	most := []time.Duration{time.Second, time.Minute, 40 * time.Hour}[w.rng.IntN(3)]
 	d := time.Duration(w.rng.Int64N(int64(2*most))) - most
 	w.note("the clock is set by %v", d)
 	w.clock.Set(d)
-}
-
-func (w *world) meet() {
-	for i := range w.Keepers() {
-		w.askOf(i, high, 1)
-	}
 }
 
 func (w *world) note(format string, args ...any) {

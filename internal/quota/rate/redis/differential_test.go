@@ -45,8 +45,12 @@ func TestSameDecisionsAsInMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.memory, w.redis = k, newStand(t, db, w.limits, w.clock, nil).keepers
-		for i := range w.redis {
-			w.reserveOf(w.redis[i], domain.PriorityHigh, 1) // from here on all know the time
+		w.reserveOf(w.redis[0], domain.PriorityHigh, 1)
+		for _, k := range w.redis[1:] {
+			if g, err := k.Reserve(t.Context(), ratetest.Upstream, domain.PriorityHigh, 1); err != nil || g.Calls != 0 {
+				t.Fatalf("a newcomer: %+v, %v", g, err)
+			}
+			w.reserveOf(k, domain.PriorityHigh, 1) // no newcomer any more
 		}
 		for range 150 {
 			w.step()
@@ -67,12 +71,12 @@ func (w *twins) step() {
 	case n < 19:
 		w.compareUsage()
 	case n < 20:
-		d := time.Duration(w.rng.Int64N(int64(60*time.Hour))) - 30*time.Hour
+		d := (time.Duration(w.rng.Int64N(int64(60*time.Hour))) - 30*time.Hour).Truncate(time.Microsecond)
 		w.note("the clock is set by %v", d)
 		w.clock.Set(d)
 	default:
 		most := []time.Duration{time.Millisecond, 300 * time.Millisecond, 3 * time.Second, 9 * time.Hour}[w.rng.IntN(4)]
-		d := time.Duration(w.rng.Int64N(int64(most)))
+		d := time.Duration(w.rng.Int64N(int64(most))).Truncate(time.Microsecond)
 		w.note("%v pass", d)
 		w.clock.Advance(d)
 	}

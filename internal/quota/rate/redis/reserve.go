@@ -18,7 +18,7 @@ type asked struct {
 // What reserve.lua answers: so many numbers about the state, and then so many
 // for every ask.
 const (
-	answerState = 7
+	answerState = 9
 	answerAsk   = 3
 )
 
@@ -87,7 +87,6 @@ func (u *upstream) decide(ctx context.Context, asks []*asked) (func(context.Cont
 	if len(n) != answerState+answerAsk*len(asks) {
 		return nil, errStrange
 	}
-	u.learn(n[1], n[2], n[3])
 	now := u.now()
 	for i, a := range asks {
 		one := n[answerState+answerAsk*i:]
@@ -100,10 +99,10 @@ func (u *upstream) decide(ctx context.Context, asks []*asked) (func(context.Cont
 			}
 		}
 	}
-	if n[4] == 0 {
+	if n[6] == 0 {
 		return nil, nil
 	}
-	used := rate.Spent{Calls: n[5], Low: n[6]}
+	used := rate.Spent{Calls: n[7], Low: n[8]}
 	return func(ctx context.Context) error { return u.save(ctx, d, used) }, nil
 }
 

@@ -31,6 +31,7 @@ func loadScripts() scripts {
 // run calls a script with what every script is told and with what this one is,
 // and returns the numbers it answers with.
 func (u *upstream) run(ctx context.Context, s *redisdb.Script, args ...string) ([]int64, error) {
+	sent := u.opts.Passed()
 	m, err := s.Run(ctx, u.db, []string{u.key}, append([]string{u.clock(), u.vouch(), u.terms}, args...))
 	if err != nil {
 		return nil, err
@@ -39,6 +40,9 @@ func (u *upstream) run(ctx context.Context, s *redisdb.Script, args ...string) (
 		numbers, err := m.AsIntSlice()
 		if err != nil || len(numbers) == 0 {
 			return nil, errStrange
+		}
+		if len(numbers) > 1 && s != u.scripts.usage {
+			u.learn(numbers, sent, u.opts.Passed())
 		}
 		return numbers, nil
 	}

@@ -27,13 +27,27 @@ type upstream struct {
 	mu sync.Mutex
 	// day is the one that Redis was in when it was asked last.
 	day rate.Day
-	// epoch is that of the state that answered last, ahead by how much its time
-	// is ahead of the time passed for this process, at least, and granted how
-	// many calls it had granted.
-	epoch, ahead, granted int64
+	// last is what the state told last.
+	last contact
 	// pausedUntil is on the clock of the time that passes.
 	pausedUntil time.Duration
 }
+
+// contact is what the state told when it answered: which state it is, how many
+// calls it has granted, its time and the scale of that, and the server's clock;
+// between which instants of the time that passes that was; and whether this
+// process was a newcomer.
+type contact struct {
+	epoch, granted, now, scale, clock int64
+	sent, received                    time.Duration
+	newcomer                          bool
+}
+
+// What scripts tell a process about whether it is a newcomer.
+const (
+	staysNewcomer   = 1
+	becomesNewcomer = 2
+)
 
 func newUpstream(db *redisdb.DB, s scripts, name string, l rate.Limits, o Options) *upstream {
 	u := &upstream{
@@ -45,32 +59,38 @@ func newUpstream(db *redisdb.DB, s scripts, name string, l rate.Limits, o Option
 	return u
 }
 
-// vouch says what time it is at least for the state that answered last: the
-// time it told, and what has passed here since its answer came.
+// vouch says what this process knows of the state that answered last, and how
+// long ago that was.
 func (u *upstream) vouch() string {
-	passed := u.opts.Passed().Microseconds()
+	passed := u.opts.Passed()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var r record
-	if u.epoch == 0 {
-		r.integers(0, 0, 0)
+	if c := u.last; c.epoch == 0 {
+		r.integers(0, 0, 0, 0, 0, 0, 0, 0)
 	} else {
-		r.integers(u.epoch, u.ahead+passed, u.granted)
+		r.integers(c.epoch, c.granted, c.now, c.scale, c.clock, (passed - c.received).Microseconds(), (passed - c.sent).Microseconds())
+		r.booleans(c.newcomer)
 	}
 	return string(r)
 }
 
-// learn notes what an answer told about the state.
-func (u *upstream) learn(epoch, now, granted int64) {
-	ahead := now - u.opts.Passed().Microseconds()
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if epoch != u.epoch {
-		u.epoch, u.ahead, u.granted = epoch, ahead, granted
+// learn notes what an answer told about the state. A newcomer goes by the first
+// answer: from then on it counts for how long it is one.
+func (u *upstream) learn(numbers []int64, sent, received time.Duration) {
+	if len(numbers) < 6 || numbers[5] == staysNewcomer {
 		return
 	}
-	// The answer that took the least time is the one to go by.
-	u.ahead, u.granted = max(u.ahead, ahead), max(u.granted, granted)
+	c := contact{
+		clock: numbers[0], epoch: numbers[1], granted: numbers[2], now: numbers[3], scale: numbers[4],
+		newcomer: numbers[5] == becomesNewcomer, sent: sent, received: received,
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if c.epoch == u.last.epoch {
+		c.granted = max(c.granted, u.last.granted)
+	}
+	u.last = c
 }
 
 func (u *upstream) today() rate.Day {

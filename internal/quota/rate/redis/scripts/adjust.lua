@@ -36,7 +36,7 @@ elseif ARGV[4] == 'raise' then
     m.ceiling = max(m.ceiling, second)
   end
 else
-  m.paused = max(m.paused, m.now + first)
+  m.paused = max(m.paused, present(m) + first)
 end
 write(m)
 return 1

@@ -7,15 +7,16 @@
 --          LOW, what is written down now, and how long the upstream is paused
 --          as far as the caller knows
 --
--- Returns 1; 0 if there was nothing to do.
+-- Returns clock, epoch, calls granted, the state's time, its scale, and whether
+-- the caller is a newcomer, as stranger_for tells.
 
 local day = struct.unpack('<d', ARGV[4])
 local stored, stored_low, ceiling, pause = struct.unpack('<dddd', ARGV[5])
 
 local function create(old)
   local epoch = max(clock, caller_epoch + 1)
-  local m = { epoch = epoch, granted = epoch, clock = clock, now = clock, tokens = burst,
-    guard = guard_burst, low = low_burst, hold = clock + SECOND, paused = clock + pause,
+  local m = { epoch = epoch, granted = epoch, clock = clock, scale = 0, now = clock,
+    tokens = burst, guard = guard_burst, low = low_burst, hold = clock + SECOND, paused = clock + pause,
     high_line = 0, low_line = 0, day = 0, day_began = clock, used = 0, used_low = 0, ceiling = 0,
     previous_day = 0, previous_used = 0, previous_low = 0, save_at = 0 }
   if old then
@@ -31,15 +32,14 @@ local function create(old)
   return m
 end
 
-local text = redis.call('GET', KEYS[1])
-local old = text and read(text)
-local m = old
+local old = read(redis.call('GET', KEYS[1]))
+local m, stranger, told = old, 0, 0
 if not old or went_back(old) then
   m = create(old)
 else
-  advance(m)
-  if m.day == day then
-    return 0
+  stranger, told = stranger_for(m)
+  if stranger == 0 then
+    advance(m)
   end
 end
 if m.day ~= day then
@@ -50,8 +50,8 @@ if m.day ~= day then
   else
     m.previous_day, m.previous_used, m.previous_low = m.day, m.used, m.used_low
   end
-  m.day, m.day_began = day, m.now
+  m.day, m.day_began = day, present(m)
   m.used, m.used_low, m.ceiling = max(used, stored), max(used_low, stored_low), ceiling
 end
 write(m)
-return 1
+return { clock, m.epoch, m.granted, m.now, m.scale, told }

@@ -7,17 +7,24 @@
 --   epoch    a number for as long as this state lives; another state has another
 --   granted  how many calls were granted, counted on from the epoch
 --   clock    the server's clock when somebody asked last
+--   scale    a number for as long as nobody had to believe that clock
 --
--- The clock of the server may be set. Time that has passed is therefore told by
--- those who ask, as what passed at least since this state told them its own
--- time; the server's clock is believed only for those whom this state has not
--- told it yet. If it is set forward just then, up to one burst more is granted.
--- The days are told by the server's clock.
+-- The clock of the server may be set. Who asks therefore tells how long ago the
+-- state answered it last, at least and at most: a clock that ran as long since
+-- was not set. If it was set, time is what the caller saw pass, if the state's
+-- time still has the scale it had then.
+--
+-- A newcomer, whom this state has not answered yet, cannot tell whether the
+-- clock was set since anybody asked. It is granted nothing until somebody who
+-- can has asked, or a second has passed: then all that was granted before is
+-- older than that. The days are told by the server's clock.
 --
 -- The first arguments are the same for all scripts:
 -- ARGV[1]  the clock of a test, '' for the server's
--- ARGV[2]  what the caller knows, three doubles: the epoch, the state's time by
---          now, and how many calls were granted; zeros if nothing
+-- ARGV[2]  what the caller knows, eight doubles: the epoch, how many calls were
+--          granted, the state's time, its scale and the server's clock when it
+--          answered last, how long ago that is, at least and at most, and 1 if it
+--          was a newcomer then else 0; zeros if nothing
 -- ARGV[3]  the limits: rate, rate of LOW, burst, burst of LOW, reserve, guard,
 --          daily, daily reserve, chunk
 -- Times are microseconds; calls in buckets are in millionths.
@@ -28,7 +35,8 @@ local SAVE_GAP, SAVE_POLL = SECOND, SECOND / 10
 local LINE_PLACES = 32
 local LIFE = '172800' -- two days, in seconds
 
-local STATE, CALLER, LIMITS = '<dddddddddddddddddddd', '<ddd', '<ddddddddd'
+local STATE, CALLER, LIMITS = '<ddddddddddddddddddddd', '<dddddddd', '<ddddddddd'
+local STATE_SIZE = 21 * 8
 
 local max, min, floor, ceil = math.max, math.min, math.floor, math.ceil
 
@@ -39,21 +47,26 @@ else
   local t = redis.call('TIME')
   clock = t[1] * SECOND + t[2]
 end
-local caller_epoch, caller_now, caller_granted = struct.unpack(CALLER, ARGV[2])
+local caller_epoch, caller_granted, caller_now, caller_scale, caller_clock, at_least, at_most,
+  newcomer = struct.unpack(CALLER, ARGV[2])
 local rate, low_rate, burst, low_burst, reserve, guard_burst, daily, daily_reserve, chunk =
   struct.unpack(LIMITS, ARGV[3])
 
+-- read returns nil for what is not, or was written by another version.
 local function read(text)
+  if not text or #text ~= STATE_SIZE then
+    return nil
+  end
   local m = {}
-  m.epoch, m.granted, m.clock, m.now, m.tokens, m.guard, m.low, m.hold, m.paused, m.high_line,
+  m.epoch, m.granted, m.clock, m.scale, m.now, m.tokens, m.guard, m.low, m.hold, m.paused, m.high_line,
     m.low_line, m.day, m.day_began, m.used, m.used_low, m.ceiling, m.previous_day,
     m.previous_used, m.previous_low, m.save_at = struct.unpack(STATE, text)
   return m
 end
 
 local function write(m)
-  redis.call('SET', KEYS[1], struct.pack(STATE, m.epoch, m.granted, m.clock, m.now, m.tokens,
-    m.guard, m.low, m.hold, m.paused, m.high_line, m.low_line, m.day, m.day_began, m.used,
+  redis.call('SET', KEYS[1], struct.pack(STATE, m.epoch, m.granted, m.clock, m.scale, m.now,
+    m.tokens, m.guard, m.low, m.hold, m.paused, m.high_line, m.low_line, m.day, m.day_began, m.used,
     m.used_low, m.ceiling, m.previous_day, m.previous_used, m.previous_low, m.save_at),
     'EX', LIFE)
 end
@@ -65,17 +78,41 @@ local function refill(level, most, by, passed)
   return min(most, level + passed * by)
 end
 
+-- clock_ran says that the clock was not set since the caller was answered. The
+-- two are whole microseconds of two clocks.
+local function clock_ran()
+  local ran = clock - caller_clock
+  return ran >= at_least - 1 and ran <= at_most + 1
+end
+
+-- stranger_for is how long the caller stays a newcomer, and what it is told of
+-- that: 0 it is none, 1 it goes on to be one, 2 it is one from now on.
+local function stranger_for(m)
+  if caller_epoch ~= m.epoch or (newcomer == 1 or caller_scale ~= m.scale) and not clock_ran() then
+    return SECOND, 2
+  elseif newcomer == 1 and m.clock < caller_clock and at_least < SECOND then
+    return SECOND - at_least, 1
+  end
+  return 0, 0
+end
+
+-- present is the state's time by the server's clock.
+local function present(m)
+  return m.now + max(clock - m.clock, 0)
+end
+
 local function advance(m)
-  local now = m.now + max(clock - m.clock, 0)
-  if caller_epoch == m.epoch then
-    now = caller_now
+  local passed = clock - m.clock
+  if not clock_ran() then
+    passed = caller_now + at_least - m.now
+  elseif newcomer == 1 and m.clock < caller_clock then
+    m.scale = m.scale + 1
   end
   m.clock = clock
-  local passed = now - m.now
   if passed <= 0 then
     return
   end
-  m.now = now
+  m.now = m.now + passed
   m.tokens = refill(m.tokens, burst, rate, passed)
   m.guard = refill(m.guard, guard_burst, rate, passed)
   m.low = refill(m.low, low_burst, low_rate, passed)
@@ -87,16 +124,16 @@ local function went_back(m)
   return caller_epoch == m.epoch and m.granted < caller_granted
 end
 
--- known is nil if nothing is known that can be trusted.
+-- known is the state, or nil if nothing is known that can be trusted, and what
+-- stranger_for says. For a newcomer no time passes.
 local function known()
-  local text = redis.call('GET', KEYS[1])
-  if not text then
+  local m = read(redis.call('GET', KEYS[1]))
+  if not m or went_back(m) then
     return nil
   end
-  local m = read(text)
-  if went_back(m) then
-    return nil
+  local stranger, told = stranger_for(m)
+  if stranger == 0 then
+    advance(m)
   end
-  advance(m)
-  return m
+  return m, stranger, told
 end

@@ -5,16 +5,17 @@
 -- ARGV[5]  for every ask two doubles: 1 for LOW else 0, and how many calls
 --
 -- Returns the server's clock alone if the state or its day is not known, or if
--- it is another day. Otherwise clock, epoch, the state's time, calls granted, 1
--- if the caller has to write the day's count down else 0, used of the day, used
--- by LOW, and for every ask three numbers: calls, why not more (0 all were
--- granted, 1 rate, 2 LOW's share, 3 the day, 4 paused, 5 to be written down
--- first), and after how long to ask again.
+-- it is another day. Otherwise clock, epoch, calls granted, the state's time, its
+-- scale, whether the caller is a newcomer, as stranger_for tells, 1 if it has to
+-- write the day's count down else 0, used of the day, used by LOW, and for every ask
+-- three numbers: calls, why not more (0 all were granted, 1 rate, 2 LOW's share,
+-- 3 the day, 4 paused, 5 to be written down first), and after how long to ask
+-- again.
 
 local RATE, LOW_SHARE, DAILY, PAUSED, SAVING = 1, 2, 3, 4, 5
 
 local day, day_start, day_end = struct.unpack('<ddd', ARGV[4])
-local m = known()
+local m, stranger, told = known()
 if not m or m.day ~= day or clock < day_start or clock >= day_end then
   return { clock }
 end
@@ -110,16 +111,32 @@ local function take(low, n)
   return calls, LOW_SHARE, second_wait(low, n - calls)
 end
 
-local reply = { clock, m.epoch, m.now, 0, 0, 0, 0 }
+-- put_off answers a newcomer.
+local function put_off()
+  if present(m) < m.paused then
+    return 0, PAUSED, m.paused - present(m)
+  end
+  return 0, RATE, stranger
+end
+
+local reply = { clock, m.epoch, m.granted, m.now, m.scale, told, 0, m.used,
+  m.used_low }
 for i = 1, #ARGV[5], 16 do
-  local low, n = struct.unpack('<dd', ARGV[5], i)
   local k = #reply
-  reply[k + 1], reply[k + 2], reply[k + 3] = take(low == 1, n)
+  if stranger > 0 then
+    reply[k + 1], reply[k + 2], reply[k + 3] = put_off()
+  else
+    local low, n = struct.unpack('<dd', ARGV[5], i)
+    reply[k + 1], reply[k + 2], reply[k + 3] = take(low == 1, n)
+  end
+end
+if stranger > 0 then
+  return reply
 end
 if daily > 0 and m.ceiling < daily and m.ceiling - m.used <= floor(chunk / 2) and m.now >= m.save_at then
   m.save_at = m.now + SAVE_GAP
-  reply[5] = 1
+  reply[7] = 1
 end
-reply[4], reply[6], reply[7] = m.granted, m.used, m.used_low
+reply[3], reply[8], reply[9] = m.granted, m.used, m.used_low
 write(m)
 return reply

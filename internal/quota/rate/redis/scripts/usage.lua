@@ -12,4 +12,4 @@ local m = known()
 if not m or m.day ~= day or clock < day_start or clock >= day_end then
   return { clock }
 end
-return { clock, m.used, m.used_low, max(m.paused - m.now, 0) }
+return { clock, m.used, m.used_low, max(m.paused - present(m), 0) }

@@ -45,16 +45,23 @@ func TestSameDecisionsAsInMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.memory, w.redis = k, newStand(t, db, w.limits, w.clock, nil).keepers
-		w.reserveOf(w.redis[0], domain.PriorityHigh, 1)
-		for _, k := range w.redis[1:] {
-			if g, err := k.Reserve(t.Context(), ratetest.Upstream, domain.PriorityHigh, 1); err != nil || g.Calls != 0 {
-				t.Fatalf("a newcomer: %+v, %v", g, err)
-			}
-			w.reserveOf(k, domain.PriorityHigh, 1) // no newcomer any more
-		}
+		w.introduce()
 		for range 150 {
 			w.step()
 		}
+	}
+}
+
+// introduce lets every process ask until it is no newcomer any more.
+func (w *twins) introduce() {
+	w.reserveOf(w.redis[0], domain.PriorityHigh, 1)
+	for _, k := range w.redis[1:] {
+		if g, err := k.Reserve(w.Context(), ratetest.Upstream, domain.PriorityHigh, 1); err != nil || g.Calls != 0 {
+			w.fail("a newcomer: %+v, %v", g, err)
+		}
+	}
+	for _, k := range w.redis {
+		w.reserveOf(k, domain.PriorityHigh, 1)
 	}
 }
 

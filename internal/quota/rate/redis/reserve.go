@@ -18,7 +18,7 @@ type asked struct {
 // What reserve.lua answers: so many numbers about the state, and then so many
 // for every ask.
 const (
-	answerState = 9
+	answerState = 10
 	answerAsk   = 3
 )
 
@@ -99,10 +99,10 @@ func (u *upstream) decide(ctx context.Context, asks []*asked) (func(context.Cont
 			}
 		}
 	}
-	if n[6] == 0 {
+	if n[7] == 0 {
 		return nil, nil
 	}
-	used := rate.Spent{Calls: n[7], Low: n[8]}
+	used := rate.Spent{Calls: n[8], Low: n[9]}
 	return func(ctx context.Context) error { return u.save(ctx, d, used) }, nil
 }
 

@@ -34,13 +34,13 @@ type upstream struct {
 }
 
 // contact is what the state told when it answered: which state it is, how many
-// calls it has granted, its time and the scale of that, and the server's clock;
+// calls it has granted, its time with its scale and turns, and the server's clock;
 // between which instants of the time that passes that was; and whether this
 // process was a newcomer.
 type contact struct {
-	epoch, granted, now, scale, clock int64
-	sent, received                    time.Duration
-	newcomer                          bool
+	epoch, granted, now, scale, turns, clock int64
+	sent, received                           time.Duration
+	newcomer                                 bool
 }
 
 // What scripts tell a process about whether it is a newcomer.
@@ -67,9 +67,9 @@ func (u *upstream) vouch() string {
 	defer u.mu.Unlock()
 	var r record
 	if c := u.last; c.epoch == 0 {
-		r.integers(0, 0, 0, 0, 0, 0, 0, 0)
+		r.integers(0, 0, 0, 0, 0, 0, 0, 0, 0)
 	} else {
-		r.integers(c.epoch, c.granted, c.now, c.scale, c.clock, (passed - c.received).Microseconds(), (passed - c.sent).Microseconds())
+		r.integers(c.epoch, c.granted, c.now, c.scale, c.turns, c.clock, (passed - c.received).Microseconds(), (passed - c.sent).Microseconds())
 		r.booleans(c.newcomer)
 	}
 	return string(r)
@@ -78,12 +78,12 @@ func (u *upstream) vouch() string {
 // learn notes what an answer told about the state. A newcomer goes by the first
 // answer: from then on it counts for how long it is one.
 func (u *upstream) learn(numbers []int64, sent, received time.Duration) {
-	if len(numbers) < 6 || numbers[5] == staysNewcomer {
+	if len(numbers) < 7 || numbers[6] == staysNewcomer {
 		return
 	}
 	c := contact{
-		clock: numbers[0], epoch: numbers[1], granted: numbers[2], now: numbers[3], scale: numbers[4],
-		newcomer: numbers[5] == becomesNewcomer, sent: sent, received: received,
+		clock: numbers[0], epoch: numbers[1], granted: numbers[2], now: numbers[3], scale: numbers[4], turns: numbers[5],
+		newcomer: numbers[6] == becomesNewcomer, sent: sent, received: received,
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()

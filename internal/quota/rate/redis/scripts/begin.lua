@@ -7,15 +7,15 @@
 --          LOW, what is written down now, and how long the upstream is paused
 --          as far as the caller knows
 --
--- Returns clock, epoch, calls granted, the state's time, its scale, and whether
--- the caller is a newcomer, as stranger_for tells.
+-- Returns clock, epoch, calls granted, the state's time, its scale and turns, and
+-- whether the caller is a newcomer, as stranger_for tells.
 
 local day = struct.unpack('<d', ARGV[4])
 local stored, stored_low, ceiling, pause = struct.unpack('<dddd', ARGV[5])
 
 local function create(old)
   local epoch = max(clock, caller_epoch + 1)
-  local m = { epoch = epoch, granted = epoch, clock = clock, scale = 0, now = clock,
+  local m = { epoch = epoch, granted = epoch, clock = clock, scale = 0, turns = 0, now = clock,
     tokens = burst, guard = guard_burst, low = low_burst, hold = clock + SECOND, paused = clock + pause,
     high_line = 0, low_line = 0, day = 0, day_began = clock, used = 0, used_low = 0, ceiling = 0,
     previous_day = 0, previous_used = 0, previous_low = 0, save_at = 0 }
@@ -54,4 +54,4 @@ if m.day ~= day then
   m.used, m.used_low, m.ceiling = max(used, stored), max(used_low, stored_low), ceiling
 end
 write(m)
-return { clock, m.epoch, m.granted, m.now, m.scale, told }
+return { clock, m.epoch, m.granted, m.now, m.scale, m.turns, told }

@@ -8,6 +8,7 @@
 --   granted  how many calls were granted, counted on from the epoch
 --   clock    the server's clock when somebody asked last
 --   scale    a number for as long as nobody had to believe that clock
+--   turns    how often its time went on
 --
 -- The clock of the server may be set. Who asks therefore tells how long ago the
 -- state answered it last, at least and at most: a clock that ran as long since
@@ -21,10 +22,10 @@
 --
 -- The first arguments are the same for all scripts:
 -- ARGV[1]  the clock of a test, '' for the server's
--- ARGV[2]  what the caller knows, eight doubles: the epoch, how many calls were
---          granted, the state's time, its scale and the server's clock when it
---          answered last, how long ago that is, at least and at most, and 1 if it
---          was a newcomer then else 0; zeros if nothing
+-- ARGV[2]  what the caller knows, nine doubles: the epoch, how many calls were
+--          granted, the state's time, its scale and turns and the server's clock
+--          when it answered last, how long ago that is, at least and at most,
+--          and 1 if it was a newcomer then else 0; zeros if nothing
 -- ARGV[3]  the limits: rate, rate of LOW, burst, burst of LOW, reserve, guard,
 --          daily, daily reserve, chunk
 -- Times are microseconds; calls in buckets are in millionths.
@@ -35,8 +36,8 @@ local SAVE_GAP, SAVE_POLL = SECOND, SECOND / 10
 local LINE_PLACES = 32
 local LIFE = '172800' -- two days, in seconds
 
-local STATE, CALLER, LIMITS = '<ddddddddddddddddddddd', '<dddddddd', '<ddddddddd'
-local STATE_SIZE = 21 * 8
+local STATE, CALLER, LIMITS = '<dddddddddddddddddddddd', '<ddddddddd', '<ddddddddd'
+local STATE_SIZE = 22 * 8
 
 local max, min, floor, ceil = math.max, math.min, math.floor, math.ceil
 
@@ -47,8 +48,8 @@ else
   local t = redis.call('TIME')
   clock = t[1] * SECOND + t[2]
 end
-local caller_epoch, caller_granted, caller_now, caller_scale, caller_clock, at_least, at_most,
-  newcomer = struct.unpack(CALLER, ARGV[2])
+local caller_epoch, caller_granted, caller_now, caller_scale, caller_turns, caller_clock, at_least,
+  at_most, newcomer = struct.unpack(CALLER, ARGV[2])
 local rate, low_rate, burst, low_burst, reserve, guard_burst, daily, daily_reserve, chunk =
   struct.unpack(LIMITS, ARGV[3])
 
@@ -58,14 +59,14 @@ local function read(text)
     return nil
   end
   local m = {}
-  m.epoch, m.granted, m.clock, m.scale, m.now, m.tokens, m.guard, m.low, m.hold, m.paused, m.high_line,
-    m.low_line, m.day, m.day_began, m.used, m.used_low, m.ceiling, m.previous_day,
+  m.epoch, m.granted, m.clock, m.scale, m.turns, m.now, m.tokens, m.guard, m.low, m.hold,
+    m.paused, m.high_line, m.low_line, m.day, m.day_began, m.used, m.used_low, m.ceiling, m.previous_day,
     m.previous_used, m.previous_low, m.save_at = struct.unpack(STATE, text)
   return m
 end
 
 local function write(m)
-  redis.call('SET', KEYS[1], struct.pack(STATE, m.epoch, m.granted, m.clock, m.scale, m.now,
+  redis.call('SET', KEYS[1], struct.pack(STATE, m.epoch, m.granted, m.clock, m.scale, m.turns, m.now,
     m.tokens, m.guard, m.low, m.hold, m.paused, m.high_line, m.low_line, m.day, m.day_began, m.used,
     m.used_low, m.ceiling, m.previous_day, m.previous_used, m.previous_low, m.save_at),
     'EX', LIFE)
@@ -85,12 +86,17 @@ local function clock_ran()
   return ran >= at_least - 1 and ran <= at_most + 1
 end
 
+-- vouched says that somebody who was no newcomer asked since this one was answered.
+local function vouched(m)
+  return m.turns > caller_turns
+end
+
 -- stranger_for is how long the caller stays a newcomer, and what it is told of
 -- that: 0 it is none, 1 it goes on to be one, 2 it is one from now on.
 local function stranger_for(m)
   if caller_epoch ~= m.epoch or (newcomer == 1 or caller_scale ~= m.scale) and not clock_ran() then
     return SECOND, 2
-  elseif newcomer == 1 and m.clock < caller_clock and at_least < SECOND then
+  elseif newcomer == 1 and not vouched(m) and at_least < SECOND then
     return SECOND - at_least, 1
   end
   return 0, 0
@@ -105,10 +111,10 @@ local function advance(m)
   local passed = clock - m.clock
   if not clock_ran() then
     passed = caller_now + at_least - m.now
-  elseif newcomer == 1 and m.clock < caller_clock then
-    m.scale = m.scale + 1
+  elseif newcomer == 1 and not vouched(m) then
+    m.scale, passed = m.scale + 1, max(passed, at_least)
   end
-  m.clock = clock
+  m.clock, m.turns = clock, m.turns + 1
   if passed <= 0 then
     return
   end

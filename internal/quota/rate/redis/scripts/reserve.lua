@@ -6,8 +6,8 @@
 --
 -- Returns the server's clock alone if the state or its day is not known, or if
 -- it is another day. Otherwise clock, epoch, calls granted, the state's time, its
--- scale, whether the caller is a newcomer, as stranger_for tells, 1 if it has to
--- write the day's count down else 0, used of the day, used by LOW, and for every ask
+-- scale and turns, whether the caller is a newcomer, as stranger_for tells, 1 if
+-- it has to write the day's count down else 0, used of the day, used by LOW, and for every ask
 -- three numbers: calls, why not more (0 all were granted, 1 rate, 2 LOW's share,
 -- 3 the day, 4 paused, 5 to be written down first), and after how long to ask
 -- again.
@@ -119,8 +119,8 @@ local function put_off()
   return 0, RATE, stranger
 end
 
-local reply = { clock, m.epoch, m.granted, m.now, m.scale, told, 0, m.used,
-  m.used_low }
+local reply = { clock, m.epoch, m.granted, m.now, m.scale, m.turns, told, 0,
+  m.used, m.used_low }
 for i = 1, #ARGV[5], 16 do
   local k = #reply
   if stranger > 0 then
@@ -135,8 +135,8 @@ if stranger > 0 then
 end
 if daily > 0 and m.ceiling < daily and m.ceiling - m.used <= floor(chunk / 2) and m.now >= m.save_at then
   m.save_at = m.now + SAVE_GAP
-  reply[7] = 1
+  reply[8] = 1
 end
-reply[3], reply[8], reply[9] = m.granted, m.used, m.used_low
+reply[3], reply[9], reply[10] = m.granted, m.used, m.used_low
 write(m)
 return reply

@@ -51,9 +51,23 @@ func (w *Worker) applySaves(ctx context.Context, items []*save) error {
 		}
 	}
 	if w.Stored != nil {
-		w.Stored(ctx, entities)
+		w.Stored(ctx, changesOf(newest))
 	}
 	return nil
+}
+
+// changesOf says what saving has changed. What was obsolete may have been stored
+// by somebody who ended before he could say so.
+func changesOf(saves map[Entity]*save) []Change {
+	changes := make([]Change, 0, len(saves))
+	for entity, item := range saves {
+		change := Change{Entity: entity}
+		if item.saved != Obsolete {
+			change.CheckedAt = item.refreshed.At
+		}
+		changes = append(changes, change)
+	}
+	return changes
 }
 
 func (w *Worker) saveRows(ctx context.Context, rows []Refreshed) (saved []Saved, err error) {
@@ -173,7 +187,7 @@ func (l *lane) setStatus(ctx context.Context, t *task, code StatusCode, why stri
 	switch {
 	case err == nil && l.Stored != nil:
 		// Whoever cached that there is nothing is to see it.
-		l.Stored(ctx, []Entity{t.event.Entity})
+		l.Stored(ctx, []Change{{Entity: t.event.Entity}})
 	case err != nil && ctx.Err() == nil:
 		l.Slog.Warn("set status", "entity", t.event.String(), "error", err)
 	}

@@ -126,8 +126,8 @@ func NewPipeline(p Parts, s Settings) (*Pipeline, error) {
 }
 
 // stored lets everybody know that values have changed.
-func (l *Pipeline) stored(ctx context.Context, entities []Entity) {
-	l.Cache.Forget(ctx, entities...)
+func (l *Pipeline) stored(ctx context.Context, changes []Change) {
+	l.Cache.Forget(ctx, changes...)
 	l.board.Notify()
 }
 

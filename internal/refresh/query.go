@@ -25,8 +25,17 @@ type Cache interface {
 	// Get returns what is cached, or what load returns. Concurrent callers for
 	// one entity share one load.
 	Get(ctx context.Context, e Entity, load func(context.Context) (Cached, error)) (Cached, error)
-	// Forget drops what is cached of entities, in every process.
-	Forget(ctx context.Context, entities ...Entity)
+	// Forget drops what is cached of entities that have changed, in every
+	// process.
+	Forget(ctx context.Context, changes ...Change)
+}
+
+// Change says that something was stored of an entity.
+type Change struct {
+	Entity
+	// CheckedAt is that of the snapshot by now, or earlier; zero if it is not
+	// known, or if something else has changed.
+	CheckedAt time.Time
 }
 
 // Wait tells how long a refresh takes that is asked for now; false if nobody

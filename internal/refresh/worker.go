@@ -27,7 +27,7 @@ type WorkerOptions struct {
 	// Store and Upstream keep the worker away from what fails.
 	Store, Upstream *breaker.Breaker
 	// Stored, if set, is told what was saved, so that caches forget it.
-	Stored func(ctx context.Context, entities []Entity)
+	Stored func(ctx context.Context, changes []Change)
 	// Lags, if set, is told how fast the worker is, and keeps LOW back while
 	// HIGH lags.
 	Lags *Lags

@@ -116,11 +116,11 @@ func (c *Cache) Get(ctx context.Context, e refresh.Entity, load func(context.Con
 }
 
 // Forget implements refresh.Cache.
-func (c *Cache) Forget(_ context.Context, entities ...refresh.Entity) {
-	for _, e := range entities {
+func (c *Cache) Forget(_ context.Context, changes ...refresh.Change) {
+	for _, change := range changes {
 		// A load that began before this is not joined any more.
-		c.loads.Forget(e.String())
-		c.shard(e).forget(e)
+		c.loads.Forget(change.String())
+		c.shard(change.Entity).forget(change.Entity)
 	}
 }
 

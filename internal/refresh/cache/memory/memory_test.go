@@ -57,7 +57,7 @@ func TestKeepsForAWhile(t *testing.T) {
 		if get(t, c, 1, s); s.loads.Load() != 2 {
 			t.Errorf("%d loads after a minute", s.loads.Load())
 		}
-		c.Forget(t.Context(), entity(1), entity(2))
+		c.Forget(t.Context(), refresh.Change{Entity: entity(1)}, refresh.Change{Entity: entity(2)})
 		if get(t, c, 1, s); s.loads.Load() != 3 {
 			t.Errorf("%d loads after it was forgotten", s.loads.Load())
 		}
@@ -146,7 +146,7 @@ func TestLoadThatBeganBefore(t *testing.T) {
 		early := make(chan string, 1)
 		go func() { early <- get(t, c, 1, old) }()
 		synctest.Wait()
-		c.Forget(t.Context(), entity(1))
+		c.Forget(t.Context(), refresh.Change{Entity: entity(1)})
 		if got := get(t, c, 1, has("new")); got != "new" {
 			t.Errorf("who came later got %q", got)
 		}
@@ -187,7 +187,7 @@ func TestOlderValues(t *testing.T) {
 		if _, err := c.Get(t.Context(), entity(2), broken.load); err == nil {
 			t.Error("what was never known is known")
 		}
-		c.Forget(t.Context(), entity(1))
+		c.Forget(t.Context(), refresh.Change{Entity: entity(1)})
 		if _, err := c.Get(t.Context(), entity(1), broken.load); err == nil {
 			t.Error("what was forgotten is known")
 		}

@@ -6,8 +6,9 @@ package redis
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"embed"
 	"log/slog"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,9 @@ import (
 	"sluice/internal/refresh"
 )
 
+//go:embed scripts/put.lua
+var scriptFiles embed.FS
+
 // Options configures a Cache. Zero fields take the defaults.
 type Options struct {
 	// Keep is how long Redis keeps a snapshot; default a minute.
@@ -26,7 +30,7 @@ type Options struct {
 }
 
 const (
-	// settling is how long nothing is kept of an entity that was just stored:
+	// settling is how long the mark of an entity that was just stored stands:
 	// whoever read the store before that must not put the old value here.
 	settling = 3 * time.Second
 	// patience is how long a read waits for Redis before it goes to the store.
@@ -40,6 +44,7 @@ type Cache struct {
 	db    *redisdb.DB
 	keep  time.Duration
 	log   *slog.Logger
+	keeps *redisdb.Script
 	loads singleflight.Group
 	// away is until when Redis is left alone, in nanoseconds since 1970.
 	away atomic.Int64
@@ -49,7 +54,10 @@ var _ refresh.Cache = (*Cache)(nil)
 
 // New returns a cache on a database that was opened with one (redisdb.Options).
 func New(db *redisdb.DB, o Options) *Cache {
-	return &Cache{db: db, keep: cmp.Or(o.Keep, time.Minute), log: cmp.Or(o.Log, slog.Default())}
+	return &Cache{
+		db: db, keep: cmp.Or(o.Keep, time.Minute), log: cmp.Or(o.Log, slog.Default()),
+		keeps: redisdb.LoadScript(scriptFiles, "scripts/put.lua"),
+	}
 }
 
 func (c *Cache) key(e refresh.Entity) string { return c.db.OwnKey(e.String(), "snapshot") }
@@ -89,30 +97,32 @@ func (c *Cache) look(ctx context.Context, e refresh.Entity) (value refresh.Cache
 		c.failed(ctx, err)
 		return value, false
 	}
-	if len(text) == 0 || json.Unmarshal(text, &value) != nil {
-		return refresh.Cached{}, false
-	}
-	return value, true
+	return decode(text)
 }
 
-// put keeps what was read from the store, unless something newer settles.
+// put keeps what was read from the store, unless something newer was stored.
 func (c *Cache) put(ctx context.Context, e refresh.Entity, value refresh.Cached) {
-	text, err := json.Marshal(value)
+	text, err := encode(value)
 	if err != nil {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	put := c.db.Client.B().Set().Key(c.key(e)).Value(string(text)).Nx().Px(c.keep).Build()
-	c.failed(ctx, c.db.Client.Do(limited, put).Error())
+	var checked int64
+	if value.Found {
+		checked = value.CheckedAt.UnixMicro()
+	}
+	_, err = c.keeps.Run(limited, c.db, []string{c.key(e)},
+		[]string{string(text), strconv.FormatInt(checked, 10), strconv.FormatInt(c.keep.Milliseconds(), 10)})
+	c.failed(ctx, err)
 }
 
 // Forget implements refresh.Cache.
-func (c *Cache) Forget(ctx context.Context, entities ...refresh.Entity) {
-	commands := make(rueidis.Commands, 0, len(entities))
-	for _, e := range entities {
-		c.loads.Forget(e.String())
-		commands = append(commands, c.db.Client.B().Set().Key(c.key(e)).Value("").Px(settling).Build())
+func (c *Cache) Forget(ctx context.Context, changes ...refresh.Change) {
+	commands := make(rueidis.Commands, 0, len(changes))
+	for _, change := range changes {
+		c.loads.Forget(change.String())
+		commands = append(commands, c.db.Client.B().Set().Key(c.key(change.Entity)).Value(mark(change.CheckedAt)).Px(settling).Build())
 	}
 	for _, answer := range c.db.Client.DoMulti(ctx, commands...) {
 		if err := answer.Error(); err != nil && ctx.Err() == nil {

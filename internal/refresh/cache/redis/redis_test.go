@@ -20,12 +20,16 @@ var entity = refresh.Entity{Source: "maplestory", Key: "basic:abc"}
 // store is a truth that counts how often it is asked.
 type store struct {
 	version atomic.Int64
+	// checked is when the upstream was asked, in microseconds.
+	checked atomic.Int64
 	asked   atomic.Int64
 }
 
 func (s *store) load(context.Context) (refresh.Cached, error) {
 	s.asked.Add(1)
-	return refresh.Cached{Snapshot: refresh.Snapshot{Entity: entity, Body: []byte(`{"a":1}`), Version: s.version.Load()}, Found: true}, nil
+	return refresh.Cached{Snapshot: refresh.Snapshot{
+		Entity: entity, Body: []byte(`{"a":1}`), Version: s.version.Load(), CheckedAt: time.UnixMicro(s.checked.Load()),
+	}, Found: true}, nil
 }
 
 func open(t *testing.T, url string) *redis.Cache {
@@ -67,8 +71,9 @@ func TestProcessesShareWhatWasRead(t *testing.T) {
 	one, other, s := open(t, server.URL()), open(t, server.URL()), &store{}
 	s.version.Store(1)
 	get(t, one, s)
-	until(t, "a read without the store", func() bool {
+	until(t, "reads without the store", func() bool {
 		before := s.asked.Load()
+		get(t, one, s)
 		get(t, other, s)
 		return s.asked.Load() == before
 	})
@@ -89,7 +94,7 @@ func TestWhatIsForgottenIsForgottenEverywhere(t *testing.T) {
 	get(t, one, s)
 	get(t, other, s)
 	s.version.Store(2)
-	one.Forget(t.Context(), entity)
+	one.Forget(t.Context(), refresh.Change{Entity: entity})
 	until(t, "the new value", func() bool { return get(t, other, s) == 2 && get(t, one, s) == 2 })
 	// From then on nobody gets the old one again, although a slow reader of the
 	// store may try to put it back while it settles.
@@ -98,6 +103,34 @@ func TestWhatIsForgottenIsForgottenEverywhere(t *testing.T) {
 			t.Fatalf("got version %d again", v)
 		}
 	}
+}
+
+// TestWhatIsNewIsKeptAtOnce: who reads what was stored last may keep it, and who
+// read what was there before may not.
+func TestWhatIsNewIsKeptAtOnce(t *testing.T) {
+	server := testkit.StartRedis(t)
+	one, other, s := open(t, server.URL()), open(t, server.URL()), &store{}
+	get(t, one, s)
+	stored := time.UnixMicro(1000)
+	one.Forget(t.Context(), refresh.Change{Entity: entity, CheckedAt: stored})
+	until(t, "a read of the store", func() bool {
+		before := s.asked.Load()
+		get(t, other, s)
+		return s.asked.Load() > before
+	})
+	// It read an old value: that is not kept.
+	before := s.asked.Load()
+	get(t, one, s)
+	if s.asked.Load() == before {
+		t.Error("a value was kept that is older than what was stored")
+	}
+	s.checked.Store(stored.UnixMicro())
+	until(t, "a read without the store", func() bool {
+		before := s.asked.Load()
+		get(t, one, s)
+		get(t, other, s)
+		return s.asked.Load() == before
+	})
 }
 
 func TestWithoutRedisTheStoreAnswers(t *testing.T) {

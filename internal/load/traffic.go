@@ -212,6 +212,7 @@ func (w *world) judgeHigh(r *Result) {
 func (w *world) judgeUpstream(r *Result) {
 	audit := w.sim.Audit()
 	r.note("calls", float64(audit.Calls))
+	r.note("calls_late", float64(w.counters().late))
 	r.atMost("largest_second", float64(audit.LargestSecond), hard)
 	r.exactly("calls_refused", audit.Violations, 0)
 }

@@ -266,7 +266,7 @@ func (w *world) warm(ctx context.Context, n int) ([]refresh.Entity, error) {
 // scenario began.
 func (w *world) counters() (c counters) {
 	c.stored, c.touched, c.obsolete = -w.before.stored, -w.before.touched, -w.before.obsolete
-	c.received, c.kept, c.dead = -w.before.received, -w.before.kept, -w.before.dead
+	c.received, c.kept, c.dead, c.late = -w.before.received, -w.before.kept, -w.before.dead, -w.before.late
 	for _, i := range w.instances {
 		of := i.Worker().Counters()
 		c.stored += of.Stored.Load()
@@ -275,8 +275,9 @@ func (w *world) counters() (c counters) {
 		c.received += of.Received.Load()
 		c.kept += of.Kept.Load()
 		c.dead += of.Dead.Load()
+		c.late += of.Late.Load()
 	}
 	return c
 }
 
-type counters struct{ stored, touched, obsolete, received, kept, dead int64 }
+type counters struct{ stored, touched, obsolete, received, kept, dead, late int64 }

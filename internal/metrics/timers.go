@@ -40,6 +40,7 @@ func (c collector) collectRefreshes(e exporter) {
 	e.counter("sluice_refresh_events_total", events, w.Obsolete.Load(), "outcome", "obsolete")
 	e.counter("sluice_refresh_events_total", events, w.Dead.Load(), "outcome", "dead")
 	e.counter("sluice_refresh_retries_total", "Calls that are made again.", w.Retried.Load())
+	e.counter("sluice_refresh_late_calls_total", "Calls that left so late that others were held back for them.", w.Late.Load())
 	e.counter("sluice_refresh_received_bytes_total", "What the upstream sent.", w.Received.Load())
 	e.counter("sluice_refresh_kept_bytes_total", "What is left of it when it is trimmed.", w.Kept.Load())
 	const reads = "Reads of snapshots by freshness."

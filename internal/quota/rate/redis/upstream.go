@@ -34,14 +34,21 @@ type upstream struct {
 }
 
 // contact is what the state told when it answered: which state it is, how many
-// calls it has granted, its time with its scale and turns, and the server's clock;
+// calls it has granted, the scale and turns of its time, and the server's clock;
 // between which instants of the time that passes that was; and whether this
 // process was a newcomer.
 type contact struct {
-	epoch, granted, now, scale, turns, clock int64
-	sent, received                           time.Duration
-	newcomer                                 bool
+	epoch, granted, scale, turns, clock int64
+	sent, received                      time.Duration
+	newcomer                            bool
+	// ahead is by how much the state's time is ahead of the time that passes, at
+	// least: what the fastest answer told since a while. Clocks drift.
+	ahead int64
+	since time.Duration
 }
+
+// aheadFor is for how long the fastest answer counts.
+const aheadFor = time.Minute
 
 // What scripts tell a process about whether it is a newcomer.
 const (
@@ -69,7 +76,8 @@ func (u *upstream) vouch() string {
 	if c := u.last; c.epoch == 0 {
 		r.integers(0, 0, 0, 0, 0, 0, 0, 0, 0)
 	} else {
-		r.integers(c.epoch, c.granted, c.now, c.scale, c.turns, c.clock, (passed - c.received).Microseconds(), (passed - c.sent).Microseconds())
+		r.integers(c.epoch, c.granted, c.ahead+passed.Microseconds(), c.scale, c.turns, c.clock)
+		r.integers((passed - c.received).Microseconds(), (passed - c.sent).Microseconds())
 		r.booleans(c.newcomer)
 	}
 	return string(r)
@@ -82,13 +90,17 @@ func (u *upstream) learn(numbers []int64, sent, received time.Duration) {
 		return
 	}
 	c := contact{
-		clock: numbers[0], epoch: numbers[1], granted: numbers[2], now: numbers[3], scale: numbers[4], turns: numbers[5],
+		clock: numbers[0], epoch: numbers[1], granted: numbers[2], scale: numbers[4], turns: numbers[5],
 		newcomer: numbers[6] == becomesNewcomer, sent: sent, received: received,
+		ahead: numbers[3] - received.Microseconds(), since: received,
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if c.epoch == u.last.epoch {
 		c.granted = max(c.granted, u.last.granted)
+		if c.scale == u.last.scale && received-u.last.since < aheadFor {
+			c.ahead, c.since = max(c.ahead, u.last.ahead), u.last.since
+		}
 	}
 	u.last = c
 }

@@ -24,9 +24,9 @@
 -- ARGV[1]  the clock of a test, '' for the server's
 -- ARGV[2]  what the caller knows, nine doubles: the epoch, how many calls were
 --          granted, what the state's time is at least; its scale and turns and
---          the server's clock when it answered last, how long ago it answered and
---          it was asked, and 1 if the caller was a newcomer then else 0; zeros if
---          nothing
+--          the server's clock when it answered last, how long ago that is when
+--          this script runs, at least and at most, and 1 if the caller was a
+--          newcomer then else 0; zeros if nothing
 -- ARGV[3]  the limits: rate, rate of LOW, burst, burst of LOW, reserve, guard,
 --          daily, daily reserve, chunk
 -- Times are microseconds; calls in buckets are in millionths.
@@ -49,8 +49,8 @@ else
   local t = redis.call('TIME')
   clock = t[1] * SECOND + t[2]
 end
-local caller_epoch, caller_granted, caller_now, caller_scale, caller_turns, caller_clock, answered,
-  asked, newcomer = struct.unpack(CALLER, ARGV[2])
+local caller_epoch, caller_granted, caller_now, caller_scale, caller_turns, caller_clock, at_least,
+  at_most, newcomer = struct.unpack(CALLER, ARGV[2])
 local rate, low_rate, burst, low_burst, reserve, guard_burst, daily, daily_reserve, chunk =
   struct.unpack(LIMITS, ARGV[3])
 
@@ -80,12 +80,11 @@ local function refill(level, most, by, passed)
   return min(most, level + passed * by)
 end
 
--- clock_ran says that the clock was not set since the caller was answered. This
--- request may have taken as long as that one; the microsecond is because both
--- are whole ones of two clocks.
+-- clock_ran says that the clock was not set since the caller was answered. Both
+-- are whole microseconds of two clocks.
 local function clock_ran()
-  local ran, trip = clock - caller_clock, asked - answered
-  return ran >= answered - 1 and ran <= asked + trip + 1
+  local ran = clock - caller_clock
+  return ran >= at_least - 1 and ran <= at_most + 1
 end
 
 -- vouched says that somebody who was no newcomer asked since this one was answered.
@@ -98,8 +97,8 @@ end
 local function stranger_for(m)
   if caller_epoch ~= m.epoch or (newcomer == 1 or caller_scale ~= m.scale) and not clock_ran() then
     return SECOND, 2
-  elseif newcomer == 1 and not vouched(m) and answered < SECOND then
-    return SECOND - answered, 1
+  elseif newcomer == 1 and not vouched(m) and at_least < SECOND then
+    return SECOND - at_least, 1
   end
   return 0, 0
 end
@@ -114,7 +113,7 @@ local function advance(m)
   if not clock_ran() then
     passed = caller_now - m.now
   elseif newcomer == 1 and not vouched(m) then
-    m.scale, passed = m.scale + 1, max(passed, answered)
+    m.scale, passed = m.scale + 1, max(passed, at_least)
   end
   m.clock, m.turns = clock, m.turns + 1
   if passed <= 0 then

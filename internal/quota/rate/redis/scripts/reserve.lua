@@ -7,10 +7,10 @@
 -- Returns the server's clock alone if the state or its day is not known, or if
 -- it is another day. Otherwise clock, epoch, calls granted, the state's time, its
 -- scale and turns, whether the caller is a newcomer, as stranger_for tells, 1 if
--- it has to write the day's count down else 0, used of the day, used by LOW, and for every ask
--- three numbers: calls, why not more (0 all were granted, 1 rate, 2 LOW's share,
--- 3 the day, 4 paused, 5 to be written down first), and after how long to ask
--- again.
+-- it has to write the day's count down else 0, used of the day, used by LOW, and
+-- for every ask three numbers: calls, why not more (0 all were granted, 1 rate,
+-- 2 LOW's share, 3 the day, 4 paused, 5 to be written down first), and after how
+-- long to ask again.
 
 local RATE, LOW_SHARE, DAILY, PAUSED, SAVING = 1, 2, 3, 4, 5
 

@@ -99,6 +99,8 @@ func (k *kit) mariadbProgram() (program, error) {
 				"--datadir=" + data, "--port=" + strconv.Itoa(port), "--bind-address=127.0.0.1",
 				// The path of a socket must be short: it is relative to the data folder.
 				"--socket=mariadb.sock", "--pid-file=mariadb.pid", "--skip-name-resolve", "--innodb-flush-log-at-trx-commit=1",
+				// Chaos lets more processes live at once than the usual 151 are for.
+				"--max-connections=500",
 				tmpdir(data),
 			}
 			args = append(args, sizes...)

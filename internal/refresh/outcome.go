@@ -107,8 +107,8 @@ func (l *lane) save(ctx context.Context, t *task, f Fetched) {
 	l.finish(ctx, t)
 }
 
-// insist repeats a write while the store fails, taking nothing new meanwhile. It reports false if ctx ended first, and otherwise how the write
-// ended.
+// insist repeats a write while the store fails, taking nothing new meanwhile. It
+// reports false if ctx ended first, and otherwise how the write ended.
 func (l *lane) insist(ctx context.Context, write func() error) (ended bool, err error) {
 	held := false
 	for delay := 100 * time.Millisecond; ; delay = min(2*delay, 5*time.Second) {

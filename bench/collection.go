@@ -11,6 +11,7 @@ import (
 
 	"sluice/bench/proc"
 	"sluice/bench/report"
+	"sluice/internal/config"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	sim "sluice/internal/simulator/github"
@@ -95,7 +96,7 @@ func (l *lab) collect(ctx context.Context, world *sim.Server, o github.Options) 
 		return effort{}, err
 	}
 	svc, err := wiring.Open(ctx, wiring.Options{
-		DataDir: dir, Holder: "bench", Quota: wiring.NoQuota(), Sources: []source.Source{src},
+		Config: config.Embedded(dir), Holder: "bench", Quota: wiring.NoQuota(), Sources: []source.Source{src},
 		Engine: engine.Config{Workers: collectionWorkers},
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"sluice/bench/peer"
 	"sluice/bench/report"
+	"sluice/internal/config"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/engine/enginetest"
@@ -112,7 +113,7 @@ func (l *lab) sluiceNoop(ctx context.Context, n int) (effort, error) {
 	}
 	defer remove()
 	return noop(ctx, wiring.Options{
-		DataDir: dir, Holder: "bench", Quota: wiring.NoQuota(),
+		Config: config.Embedded(dir), Holder: "bench", Quota: wiring.NoQuota(),
 		Engine:  engine.Config{Workers: durableWorkers},
 		Sources: []source.Source{&enginetest.Noop{Jobs: n, FanOut: 500}},
 	}, n)

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"zombiezen.com/go/sqlite"
+	driver "zombiezen.com/go/sqlite"
 
 	"sluice/bench/report"
-	"sluice/internal/sqlitedb"
+	"sluice/internal/backend/sqlite"
 )
 
 // groupCommit measures rows that many writers insert, each waiting until its
@@ -79,13 +79,13 @@ func (l *lab) insertRows(ctx context.Context, writers int, span time.Duration) (
 		return 0, 0, err
 	}
 	defer remove()
-	db, err := sqlitedb.Open(ctx, sqlitedb.Options{Dir: dir, Holder: "bench"})
+	db, err := sqlite.Open(ctx, sqlite.Options{Dir: dir, Holder: "bench"})
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	err = db.Write(ctx, func(c *sqlite.Conn) error {
-		return sqlitedb.Exec(c, "CREATE TABLE bench (id INTEGER PRIMARY KEY, body TEXT NOT NULL)", nil)
+	err = db.Write(ctx, func(c *driver.Conn) error {
+		return sqlite.Exec(c, "CREATE TABLE bench (id INTEGER PRIMARY KEY, body TEXT NOT NULL)", nil)
 	})
 	if err != nil {
 		return 0, 0, err
@@ -109,6 +109,6 @@ func (l *lab) insertRows(ctx context.Context, writers int, span time.Duration) (
 	return float64(written.Load()) / took, float64(db.Transactions()-before) / took, err
 }
 
-func insertRow(c *sqlite.Conn) error {
-	return sqlitedb.Exec(c, "INSERT INTO bench (body) VALUES (?)", nil, "one row of about a hundred bytes, as a job without much to say for itself has in the table of jobs")
+func insertRow(c *driver.Conn) error {
+	return sqlite.Exec(c, "INSERT INTO bench (body) VALUES (?)", nil, "one row of about a hundred bytes, as a job without much to say for itself has in the table of jobs")
 }

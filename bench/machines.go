@@ -14,6 +14,7 @@ import (
 	"sluice/bench/proc"
 	"sluice/bench/redisinfo"
 	"sluice/bench/servers"
+	"sluice/internal/config"
 	"sluice/internal/engine"
 	"sluice/internal/source"
 	"sluice/internal/wiring"
@@ -25,7 +26,7 @@ var machineServers = []servers.Kind{servers.Redis, servers.MariaDB}
 // fleet is what the processes of one measurement share: a database, keys in
 // Redis, and the key that seals credentials. They are used by nobody else.
 type fleet struct {
-	wiring.Servers
+	config.Servers
 	drop func()
 }
 
@@ -49,7 +50,7 @@ func (l *lab) fleet(ctx context.Context) (*fleet, error) {
 		return nil, err
 	}
 	return &fleet{
-		Servers: wiring.Servers{State: state, Redis: "redis://" + redis, RedisPrefix: filepath.Base(dir), KeyFile: key},
+		Servers: config.Servers{State: state, Redis: "redis://" + redis, RedisPrefix: filepath.Base(dir), KeyFile: key},
 		drop: func() {
 			remove()
 			if err := drop(); err != nil {
@@ -62,7 +63,7 @@ func (l *lab) fleet(ctx context.Context) (*fleet, error) {
 // options assemble a process with every role.
 func (f *fleet) options(workers int, src source.Source) wiring.Options {
 	return wiring.Options{
-		Holder: "bench", Servers: f.Servers, Scheduler: true, Quota: wiring.NoQuota(),
+		Holder: "bench", Config: config.Config{Servers: f.Servers}, Quota: wiring.NoQuota(),
 		Engine:  engine.Config{Workers: workers},
 		Sources: []source.Source{src},
 	}

@@ -11,9 +11,8 @@ import (
 
 	"sluice/bench/peer"
 	"sluice/bench/report"
+	"sluice/internal/backend/redis"
 	"sluice/internal/quota"
-	"sluice/internal/quota/redis"
-	"sluice/internal/redisdb"
 )
 
 const (
@@ -61,31 +60,32 @@ func (l *lab) machinesReserve(ctx context.Context, owners int) error {
 		alone, pairs, theirs = append(alone, reserved), append(pairs, paired), append(theirs, allowed)
 		l.notef("round %d, %d owners: %.0f reservations/s, %.0f with their settlement, redis_rate %.0f/s", round+1, owners, reserved, paired, allowed)
 	}
-	ratio := report.Median(report.Ratios(alone, theirs))
-	line := report.Line{
-		Name: fmt.Sprintf("machines_reserve_%d", owners), Value: report.Median(alone), Unit: "reservations/s",
-		Detail: fmt.Sprintf("%d callers, %d owners, median of %d rounds; what is reserved is settled outside of the time", reserveCallers, owners, len(alone)),
-	}
+	ratio := report.Median(report.Ratios(pairs, theirs))
 	pair := report.Line{
-		Name: fmt.Sprintf("machines_reserve_settle_%d", owners), Value: report.Median(pairs), Unit: "pairs/s",
-		Detail: "Reserve and Settle, two calls, beside one call of the peer, which has nothing to settle",
+		Name: fmt.Sprintf("machines_reserve_%d", owners), Value: report.Median(pairs), Unit: "pairs/s",
+		Detail: fmt.Sprintf("Reserve and Settle of each call, both inside the time, beside the one call that the peer needs, which has nothing to settle; "+
+			"%d callers, %d owners, median of %d rounds", reserveCallers, owners, len(pairs)),
+	}
+	half := report.Line{
+		Name: fmt.Sprintf("machines_reserve_only_%d", owners), Value: report.Median(alone), Unit: "reservations/s",
+		Detail: "Reserve alone, what is reserved is settled outside of the time: one script beside one script, but half of what a call costs",
 	}
 	peerValue := report.Median(theirs)
 	return errors.Join(
-		l.report.Add(line.Against(redisRateNamed, peerValue).WithRatio(ratio).Aim(fmt.Sprintf(">= %gx", reserveTarget), ratio >= reserveTarget)),
-		l.report.Add(pair.Against(redisRateNamed, peerValue).WithRatio(report.Median(report.Ratios(pairs, theirs)))),
+		l.report.Add(pair.Against(redisRateNamed, peerValue).WithRatio(ratio).Aim(fmt.Sprintf(">= %gx", reserveTarget), ratio >= reserveTarget)),
+		l.report.Add(half.Against(redisRateNamed, peerValue).WithRatio(report.Median(report.Ratios(alone, theirs)))),
 	)
 }
 
 // reserveOnRedis returns how many reservations are made in a second, alone and
 // each followed by its settlement.
 func reserveOnRedis(ctx context.Context, url string, owners []string, n int) (alone, pairs float64, err error) {
-	db, err := redisdb.Open(ctx, redisdb.Options{URL: url})
+	db, err := redis.Open(ctx, redis.Options{URL: url})
 	if err != nil {
 		return 0, 0, err
 	}
 	defer db.Close()
-	keeper := redis.New(db, amply(), redis.Options{})
+	keeper := redis.NewQuota(db, amply(), redis.QuotaOptions{})
 	permits := make([]quota.Permit, reserveBurst)
 	reserve := func(i int) (err error) {
 		permits[i%reserveBurst], err = reservePermit(ctx, keeper, owners[i%len(owners)])

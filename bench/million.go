@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"sluice/bench/report"
+	"sluice/internal/config"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/engine/enginetest"
@@ -32,7 +33,7 @@ func millionPending(ctx context.Context, l *lab) error {
 			return err
 		}
 		defer remove()
-		o := wiring.Options{DataDir: dir, Holder: "bench", Quota: wiring.NoQuota(), Sources: []source.Source{&enginetest.Noop{}}}
+		o := wiring.Options{Config: config.Embedded(dir), Holder: "bench", Quota: wiring.NoQuota(), Sources: []source.Source{&enginetest.Noop{}}}
 		if err := plan(ctx, o, n); err != nil {
 			return err
 		}

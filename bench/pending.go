@@ -10,6 +10,7 @@ import (
 
 	"sluice/bench/proc"
 	"sluice/bench/report"
+	"sluice/internal/config"
 	"sluice/internal/dispatch"
 	"sluice/internal/engine"
 	"sluice/internal/engine/enginetest"
@@ -50,7 +51,7 @@ func (stalled) Call(ctx context.Context, _ source.Call) source.Result {
 func startPending(ctx context.Context, dir string, claims int) (f pendingFigures, err error) {
 	began := time.Now()
 	svc, err := wiring.Open(ctx, wiring.Options{
-		DataDir: dir, Holder: "bench", Quota: wiring.NoQuota(),
+		Config: config.Embedded(dir), Holder: "bench", Quota: wiring.NoQuota(),
 		Engine:  engine.Config{Workers: 1, StopTimeout: time.Millisecond},
 		Sources: []source.Source{stalled{&enginetest.Noop{}}},
 	})
@@ -97,14 +98,15 @@ func (f *pendingFigures) claim(ctx context.Context, svc *wiring.Service, claims 
 		if err != nil {
 			return err
 		}
-		jobs, err := svc.State.Load(ctx, []int64{lease.Job})
+		number, _ := dispatch.JobNumber(lease.ID)
+		jobs, err := svc.State.Load(ctx, []int64{number})
 		if err != nil {
 			return err
 		}
 		if len(jobs) != 1 {
-			return fmt.Errorf("job %d has no row", lease.Job)
+			return fmt.Errorf("%s has no row", lease.ID)
 		}
-		if err := svc.State.Claim(ctx, state.Claim{Job: lease.Job, Attempt: jobs[0].Attempt, At: began}); err != nil {
+		if err := svc.State.Claim(ctx, state.Claim{Job: number, Attempt: jobs[0].Attempt, At: began}); err != nil {
 			return err
 		}
 		took = append(took, float64(time.Since(began).Nanoseconds())/1e3)
@@ -133,7 +135,7 @@ func (f *pendingFigures) lease(ctx context.Context, d dispatch.Dispatcher) error
 		}
 		for _, l := range batch {
 			fresh++
-			l.Job = fresh
+			l.ID = dispatch.JobID(fresh)
 			if err := d.Push(ctx, l.Entry); err != nil {
 				return err
 			}

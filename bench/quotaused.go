@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice/bench/report"
+	"sluice/internal/config"
 	"sluice/internal/engine"
 	"sluice/internal/quota"
 	sim "sluice/internal/simulator/github"
@@ -64,7 +65,7 @@ func (l *lab) collectWithin(ctx context.Context, world *sim.Server, url string, 
 		return err
 	}
 	svc, err := wiring.Open(ctx, wiring.Options{
-		DataDir: dir, Holder: "bench", Quota: q, Sources: []source.Source{src}, Engine: engine.Config{Workers: quotaWorkers},
+		Config: config.Embedded(dir), Holder: "bench", Quota: q, Sources: []source.Source{src}, Engine: engine.Config{Workers: quotaWorkers},
 	})
 	if err != nil {
 		return err

@@ -62,7 +62,7 @@ func TestRateFeederCountsWhatWaits(t *testing.T) {
 func TestProcessesSayWhereTheyAre(t *testing.T) {
 	for line, want := range map[string]string{
 		"sluice serves http://127.0.0.1:81/api/v1 (state and dispatch are shared with other processes); Ctrl-C stops\n": "http://127.0.0.1:81",
-		"sluice works; http://127.0.0.1:82/readyz and /metrics tell how (data in x); Ctrl-C stops\n":                    "http://127.0.0.1:82",
+		"sluice works; http://127.0.0.1:82/readyz and /metrics show how (data in x); Ctrl-C stops\n":                    "http://127.0.0.1:82",
 		"sluice: waiting: http://127.0.0.1:83/ does not answer\n":                                                       "",
 	} {
 		got := ""

@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sluice/internal/backend/kafka"
+	"sluice/internal/config"
 	"sluice/internal/domain"
-	"sluice/internal/engine"
 	"sluice/internal/engine/enginetest"
 	"sluice/internal/quota/rate"
 	"sluice/internal/refresh"
-	eventlogkafka "sluice/internal/refresh/eventlog/kafka"
 	"sluice/internal/source"
 	"sluice/internal/wiring"
 )
@@ -57,17 +57,17 @@ func (c *countedLocks) Release(ctx context.Context, locks ...refresh.Lock) error
 
 // openPipeline puts a pipeline together on the embedded database in a folder.
 func openPipeline(ctx context.Context, dir string, up refresh.Upstream) (*pipeline, error) {
-	return assemblePipeline(ctx, wiring.Options{DataDir: dir}, up, "")
+	return assemblePipeline(ctx, wiring.Options{Config: config.Embedded(dir)}, up, "")
 }
 
 // openPipeline puts a pipeline together on the fleet's servers and Kafka.
 func (f *fleet) openPipeline(ctx context.Context, brokers string, up refresh.Upstream) (*pipeline, error) {
-	return assemblePipeline(ctx, wiring.Options{Servers: f.Servers}, up, brokers)
+	return assemblePipeline(ctx, wiring.Options{Config: config.Config{Servers: f.Servers}}, up, brokers)
 }
 
 func assemblePipeline(ctx context.Context, o wiring.Options, up refresh.Upstream, brokers string) (*pipeline, error) {
 	o.Holder, o.Quota, o.Sources = "bench", wiring.NoQuota(), []source.Source{&enginetest.Noop{}}
-	o.Engine = engine.Config{RequestsOnly: true}
+	o.Config.Service.Roles = config.Roles{config.RoleAPI}
 	o.Refresh = wiring.Refresh{
 		Upstreams: map[string]refresh.Upstream{gameSource: up}, Limits: map[string]rate.Limits{gameSource: unlimited},
 		Settings: refresh.Settings{Works: true},
@@ -77,7 +77,7 @@ func assemblePipeline(ctx context.Context, o wiring.Options, up refresh.Upstream
 		return nil, err
 	}
 	p := &pipeline{close: func() error { return svc.Close(context.WithoutCancel(ctx)) }}
-	if err := p.assemble(ctx, svc.Refreshes.Parts, brokers, o.Servers.RedisPrefix); err != nil {
+	if err := p.assemble(ctx, svc.Refreshes.Parts, brokers, o.Config.Servers.RedisPrefix); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	// A keeper of the rate lets a second pass first: it does not know what was
@@ -95,7 +95,7 @@ func (p *pipeline) assemble(ctx context.Context, parts refresh.Parts, brokers, p
 	p.locks = &countedLocks{Coalescer: parts.Coalescer}
 	parts.Coalescer = p.locks
 	if brokers != "" {
-		log, err := eventlogkafka.Open(ctx, eventlogkafka.Options{URL: "kafka://" + brokers, Prefix: prefix + "-", Log: slog.New(slog.DiscardHandler)})
+		log, err := kafka.NewEventLog(ctx, kafka.Options{URL: "kafka://" + brokers, Prefix: prefix + "-", Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			return err
 		}
@@ -147,8 +147,10 @@ func (p *pipeline) work(ctx context.Context, keys []string) (e effort, err error
 		return effort{}, err
 	}
 	before, released := p.refreshed(), p.locks.released.Load()
-	p.Start(ctx)
-	defer p.Stop()
+	if err := p.Start(ctx); err != nil {
+		return effort{}, err
+	}
+	defer func() { err = errors.Join(err, p.Stop(ctx)) }()
 	if err := p.await(ctx, "refreshed", p.refreshed, before+1); err != nil {
 		return effort{}, err
 	}

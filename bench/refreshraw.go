@@ -9,12 +9,11 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"zombiezen.com/go/sqlite"
+	driver "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"sluice/internal/backend/sqlite"
 	"sluice/internal/refresh"
-	"sluice/internal/refresh/packing"
-	"sluice/internal/sqlitedb"
 )
 
 // rawFree are the limits of the machine in each round.
@@ -33,8 +32,8 @@ var rawPragmas = []string{
 }
 
 // openRaw opens a database file for plain SQL.
-func openRaw(path string) (*sqlite.Conn, error) {
-	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
+func openRaw(path string) (*driver.Conn, error) {
+	conn, err := driver.OpenConn(path, driver.OpenReadWrite|driver.OpenCreate)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +47,7 @@ func openRaw(path string) (*sqlite.Conn, error) {
 
 // transactions does something with rows, batch by batch, each in a transaction
 // of its own.
-func transactions(ctx context.Context, conn *sqlite.Conn, rows, batch int, do func(from, n int) error) error {
+func transactions(ctx context.Context, conn *driver.Conn, rows, batch int, do func(from, n int) error) error {
 	for from := 0; from < rows; from += batch {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -68,7 +67,7 @@ func transactions(ctx context.Context, conn *sqlite.Conn, rows, batch int, do fu
 
 // rawFree measures one round.
 func (l *lab) rawFree(ctx context.Context, r *rawFree, values []refresh.Fetched, keys []string) error {
-	packer, err := packing.New()
+	packer, err := refresh.NewPacker()
 	if err != nil {
 		return err
 	}
@@ -87,7 +86,7 @@ func (l *lab) rawFree(ctx context.Context, r *rawFree, values []refresh.Fetched,
 }
 
 // packAlone compresses and hashes values on all processors.
-func packAlone(ctx context.Context, packer *packing.Packer, values []refresh.Fetched, n int) (effort, error) {
+func packAlone(ctx context.Context, packer *refresh.Packer, values []refresh.Fetched, n int) (effort, error) {
 	return timed(func() (int, error) {
 		var group errgroup.Group
 		workers := runtime.GOMAXPROCS(0)
@@ -107,9 +106,9 @@ func packAlone(ctx context.Context, packer *packing.Packer, values []refresh.Fet
 }
 
 var (
-	rawValues = sqlitedb.NewInsert("INSERT INTO snapshot_value (source, key, version, hash, stored_at, listed, body)", "", 7)
-	rawStates = sqlitedb.NewInsert("INSERT INTO snapshot (source, key, seen_version, version, hash, checked_at, updated_at, tier, due_at, bytes)", "", 10)
-	rawTouch  = sqlitedb.NewInsert("UPDATE snapshot SET seen_version = c.column3, checked_at = c.column4, due_at = c.column5 FROM (",
+	rawValues = sqlite.NewInsert("INSERT INTO snapshot_value (source, key, version, hash, stored_at, listed, body)", "", 7)
+	rawStates = sqlite.NewInsert("INSERT INTO snapshot (source, key, seen_version, version, hash, checked_at, updated_at, tier, due_at, bytes)", "", 10)
+	rawTouch  = sqlite.NewInsert("UPDATE snapshot SET seen_version = c.column3, checked_at = c.column4, due_at = c.column5 FROM (",
 		") AS c WHERE snapshot.source = c.column1 AND snapshot.key = c.column2", 5)
 )
 
@@ -122,7 +121,7 @@ func (l *lab) rawRows(ctx context.Context, values []refresh.Fetched, packed [][]
 	}
 	defer remove()
 	// Sluice makes the tables and leaves the file.
-	db, err := sqlitedb.Open(ctx, sqlitedb.Options{Dir: dir, Holder: "bench"})
+	db, err := sqlite.Open(ctx, sqlite.Options{Dir: dir, Holder: "bench"})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -146,7 +145,7 @@ func (l *lab) rawRows(ctx context.Context, values []refresh.Fetched, packed [][]
 	inserted = float64(len(keys)) / time.Since(began).Seconds()
 	began = time.Now()
 	err = transactions(ctx, conn, len(keys), rawBatch, func(from, n int) error {
-		return rawTouch.Run(conn, n, func(stmt *sqlite.Stmt, base, i int) {
+		return rawTouch.Run(conn, n, func(stmt *driver.Stmt, base, i int) {
 			stmt.BindText(base, gameSource)
 			stmt.BindText(base+1, keys[from+i])
 			stmt.BindInt64(base+2, 2)
@@ -158,8 +157,8 @@ func (l *lab) rawRows(ctx context.Context, values []refresh.Fetched, packed [][]
 }
 
 // rawInsert writes values and what is known of them.
-func rawInsert(conn *sqlite.Conn, values []refresh.Fetched, packed [][]byte, keys []string, now int64) error {
-	err := rawValues.Run(conn, len(keys), func(stmt *sqlite.Stmt, base, i int) {
+func rawInsert(conn *driver.Conn, values []refresh.Fetched, packed [][]byte, keys []string, now int64) error {
+	err := rawValues.Run(conn, len(keys), func(stmt *driver.Stmt, base, i int) {
 		stmt.BindText(base, gameSource)
 		stmt.BindText(base+1, keys[i])
 		stmt.BindInt64(base+2, 1)
@@ -171,7 +170,7 @@ func rawInsert(conn *sqlite.Conn, values []refresh.Fetched, packed [][]byte, key
 	if err != nil {
 		return err
 	}
-	return rawStates.Run(conn, len(keys), func(stmt *sqlite.Stmt, base, i int) {
+	return rawStates.Run(conn, len(keys), func(stmt *driver.Stmt, base, i int) {
 		stmt.BindText(base, gameSource)
 		stmt.BindText(base+1, keys[i])
 		stmt.BindInt64(base+2, 1)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"sluice/bench/report"
+	"sluice/internal/backend/memory"
 	"sluice/internal/quota"
-	"sluice/internal/quota/memory"
 )
 
 const reserveWorkers = 16
@@ -45,7 +45,7 @@ func amply() quota.Config {
 }
 
 func reservations(ctx context.Context, owners, n int) (float64, error) {
-	keeper := memory.New(amply(), memory.Options{})
+	keeper := memory.NewQuota(amply(), memory.QuotaOptions{})
 	names := make([]string, owners)
 	for i := range names {
 		names[i] = fmt.Sprintf("owner-%d", i)

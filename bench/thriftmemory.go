@@ -17,6 +17,7 @@ import (
 	"sluice/bench/report"
 	"sluice/internal/document"
 	sim "sluice/internal/simulator/github"
+	"sluice/internal/source/github"
 	"sluice/internal/stats"
 )
 
@@ -129,5 +130,5 @@ func commitsOf(answer []byte) (int64, error) {
 	if len(summary.Results) != 1 {
 		return 0, fmt.Errorf("the summary has %d results instead of one", len(summary.Results))
 	}
-	return summary.Results[0].Statistics.Documents[document.KindCommit].Stored, nil
+	return summary.Results[0].Statistics.Documents[github.KindCommit].Stored, nil
 }

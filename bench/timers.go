@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"sluice/internal/config"
 	"sluice/internal/engine/enginetest"
 	"sluice/internal/source"
 	"sluice/internal/timer"
@@ -33,7 +34,7 @@ func timerSpec(i int, at time.Time) timer.Spec {
 
 // embeddedTimers are the options of a service that has everything to itself.
 func embeddedTimers(dir string) wiring.Options {
-	return wiring.Options{DataDir: dir, Holder: "bench", Quota: wiring.NoQuota(), Sources: []source.Source{&enginetest.Noop{}}}
+	return wiring.Options{Config: config.Embedded(dir), Holder: "bench", Quota: wiring.NoQuota(), Sources: []source.Source{&enginetest.Noop{}}}
 }
 
 // startTimers starts a service; whoever hears is told of every completion.
@@ -80,7 +81,7 @@ func (f *firings) hook(_ context.Context, c timer.Completion) error {
 		return nil
 	}
 	f.seen[c.Timer] = true
-	f.fired, f.told = append(f.fired, c.Fired.Sub(c.Due)), append(f.told, late)
+	f.fired, f.told = append(f.fired, c.FiredAt.Sub(c.Due)), append(f.told, late)
 	if f.left--; f.left == 0 {
 		close(f.all)
 	}

@@ -14,8 +14,12 @@ type Peer interface {
 	// Process enqueues n tasks that do nothing, and then times how long the
 	// workers take to process them.
 	Process(ctx context.Context, n, workers int) (Rates, error)
-	// Lateness enqueues n tasks that come due evenly over the spread, and
-	// returns how late each began; negative is early.
+	// Resolution is the finest instant at which it can let a task come due;
+	// zero if any will do.
+	Resolution() time.Duration
+	// Lateness enqueues n tasks that come due evenly over the spread, at
+	// instants that it can tell apart, and returns how late each began; negative
+	// is early.
 	Lateness(ctx context.Context, n, workers int, spread time.Duration) ([]time.Duration, error)
 	// Idle runs with nothing to do until ctx ends. It calls ready once.
 	Idle(ctx context.Context, workers int, ready func()) error
@@ -29,12 +33,13 @@ type Rates struct {
 // lead is what enqueuing delayed tasks may take before the first is due.
 const lead = 4 * time.Second
 
-// dueTimes spreads n instants evenly, the first one after the lead.
-func dueTimes(n int, spread time.Duration) []time.Time {
-	begin := time.Now().Add(lead)
+// DueTimes spreads n instants evenly, the first one after a lead, and rounds
+// them to a resolution.
+func DueTimes(n int, lead, spread, resolution time.Duration) []time.Time {
+	begin := time.Now().Add(lead + resolution)
 	out := make([]time.Time, n)
 	for i := range out {
-		out[i] = begin.Add(spread * time.Duration(i) / time.Duration(n))
+		out[i] = begin.Add(spread * time.Duration(i) / time.Duration(n)).Truncate(max(resolution, 1))
 	}
 	return out
 }

@@ -5,25 +5,39 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
+	"os/user"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
-	"time"
 
+	"sluice/internal/backend/sqlite"
+	"sluice/internal/backup"
 	"sluice/internal/cli"
-	"sluice/internal/sqlitedb"
+	"sluice/internal/config"
+	"sluice/internal/domain"
+	"sluice/internal/secret"
+	"sluice/internal/source"
+	"sluice/internal/sources"
 )
 
 // check examines everything the service needs, changing nothing.
 func check(ctx context.Context, o cli.ServiceOptions) []cli.Finding {
 	var findings []cli.Finding
 	if !o.Servers.Shared() {
-		findings = append(findings, checkFolder(o.DataDir), checkSpace(o.DataDir), checkDatabase(o.DataDir))
+		findings = append(findings, checkFolder(o.Service.DataDir), checkSpace(o.Service.DataDir), checkDatabase(ctx, o.Service.DataDir, keyFile(o.Config)))
 	}
 	findings = append(findings, checkServers(ctx, o.Servers)...)
-	findings = append(findings, checkRefresh(ctx, o.MapleStory)...)
-	return append(findings, checkGitHub(ctx, o.GitHubURL))
+	findings = append(findings, checkRefresh(ctx, o.Config)...)
+	findings = append(findings, checkAccess(o.Config)...)
+	for _, r := range sources.All() {
+		if r.Walks != nil && r.Probe != nil {
+			findings = append(findings, checkSource(ctx, r, o.Sources))
+		}
+	}
+	return findings
 }
 
 // mayEnterAndWrite is W_OK|X_OK of access(2).
@@ -40,10 +54,13 @@ func checkFolder(dir string) cli.Finding {
 	case !info.IsDir():
 		f.Detail = dir + " is not a folder"
 	case syscall.Access(dir, mayEnterAndWrite) != nil:
-		f.Detail = dir + " cannot be written"
+		f.Detail, f.Fix = dir+" cannot be written", "run it as the user that it belongs to"+ownerOf(dir)+", make it writable, or give another with --data-dir"
 	default:
 		f.OK, f.Detail = true, dir
-		if holder := sqlitedb.Holder(dir); holder != "" {
+		if exposed := sqlite.Exposed(dir); len(exposed) > 0 {
+			f.Warn("others can read what was collected and the sealed credentials: " + chmod(exposed))
+		}
+		if holder := sqlite.Holder(dir); holder != "" {
 			f.Detail += ", in use by " + holder
 		}
 	}
@@ -71,45 +88,107 @@ func checkSpace(dir string) cli.Finding {
 	}
 }
 
-func checkDatabase(dir string) cli.Finding {
-	f := cli.Finding{What: "database", Fix: "restore it from a backup, or move it aside to collect anew"}
-	path := filepath.Join(dir, sqlitedb.FileName)
+func checkDatabase(ctx context.Context, dir, key string) cli.Finding {
+	f := cli.Finding{What: "database", Fix: "restore it from a backup, or move it away and collect again"}
+	path := filepath.Join(dir, sqlite.FileName)
+	if err := backup.NotBeingRestored(dir); err != nil {
+		f.Detail, f.Fix = err.Error(), "repeat the restore with --force"
+		return f
+	}
 	// What is not even a folder is the folder's finding, not the database's.
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		f.OK, f.Detail = true, "none yet"
 		return f
 	}
-	if err := sqlitedb.Verify(path); err != nil {
+	if err == nil {
+		err = syscall.Access(path, mayReadAndWrite)
+	}
+	if err != nil {
+		f.Detail, f.Fix = path+" cannot be looked at: "+err.Error(), "run doctor as the user that the service runs as"+ownerOf(dir)+", or give this one the right to read and write it"
+		return f
+	}
+	if err := sqlite.Verify(ctx, path); err != nil {
 		f.Detail = err.Error()
+		if domain.CodeOf(err) != domain.CodeCorrupt {
+			f.Fix = "run doctor as the user that the service runs as" + ownerOf(dir) + ", and see what its disk says"
+		}
+		return f
+	}
+	if err := sqlite.CheckVersion(path); err != nil {
+		f.Detail, f.Fix = err.Error(), "use the version of the program that migrated it, or a newer one"
+		return f
+	}
+	if why, fix := keyTrouble(path, key); why != "" {
+		f.Detail, f.Fix = why, fix
 		return f
 	}
 	f.OK, f.Detail = true, path+" is sound"
 	return f
 }
 
-// checkGitHub asks for something that costs nothing.
-func checkGitHub(ctx context.Context, url string) cli.Finding {
-	f := cli.Finding{What: "GitHub", Fix: "check the network and --github-url"}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/rate_limit", http.NoBody)
+// mayReadAndWrite is R_OK|W_OK of access(2).
+const mayReadAndWrite = 0x4 | 0x2
+
+// ownerOf names whose a folder is, if that can be told.
+func ownerOf(dir string) string {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return ""
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	id := strconv.Itoa(int(stat.Uid))
+	if u, err := user.LookupId(id); err == nil {
+		return " (" + u.Username + ")"
+	}
+	return " (uid " + id + ")"
+}
+
+// keyFile is where the key of a service lies.
+func keyFile(c config.Config) string {
+	if c.Servers.KeyFile != "" {
+		return c.Servers.KeyFile
+	}
+	return filepath.Join(c.Service.DataDir, secret.FileName)
+}
+
+// keyTrouble says what of a database's credentials the key file does not open, and
+// what to do; "" if all is well.
+func keyTrouble(database, key string) (why, fix string) {
+	needed, err := sqlite.SealingKeys(database)
+	if err != nil {
+		return err.Error(), "see what its disk says"
+	}
+	has, err := secret.KeyIDs(key)
+	if domain.CodeOf(err) == domain.CodeNotFound && len(needed) == 0 {
+		return "", ""
+	}
+	missing := slices.DeleteFunc(slices.Clone(needed), func(id string) bool { return slices.Contains(has, id) })
+	const renew = "make a new one (`openssl rand -hex 32`) and renew every token with `sluice account set LOGIN --token-file FILE`"
+	switch {
+	case domain.CodeOf(err) == domain.CodeNotFound:
+		return fmt.Sprintf("%s is sound, but its key file %s is missing; credentials are sealed with key %s", database, key, strings.Join(needed, ", ")),
+			"put " + key + " back from where you keep it, or " + renew
+	case err != nil:
+		return fmt.Sprintf("%s is sound, but %v", database, err), "put the right file at " + key + ", or " + renew
+	case len(missing) > 0:
+		return fmt.Sprintf("%s is sound, but credentials are sealed with key %s, and %s has %s", database, strings.Join(missing, ", "), key, strings.Join(has, ", ")),
+			"put the key file of these data at " + key + ", or add its key to it as a line of its own; if it is lost, renew those tokens with `sluice account set LOGIN --token-file FILE`"
+	}
+	return "", ""
+}
+
+// checkSource asks the upstream of a source for something that costs nothing.
+func checkSource(ctx context.Context, r source.Registration, set source.Settings) cli.Finding {
+	f := cli.Finding{What: r.Title, Fix: r.Fix}
+	detail, err := r.Probe(ctx, set)
 	if err != nil {
 		f.Detail = err.Error()
 		return f
 	}
-	request.Header.Set("User-Agent", "sluice")
-	began := time.Now()
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		f.Detail = err.Error()
-		return f
-	}
-	defer func() { _ = answer.Body.Close() }()
-	f.OK, f.Detail = true, fmt.Sprintf("%s answers in %s", url, time.Since(began).Round(time.Millisecond))
-	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
-		if skew := time.Until(date).Abs(); skew > 5*time.Second {
-			f.Detail += fmt.Sprintf("; the clocks differ by %s, which is allowed for", skew.Round(time.Second))
-		}
-	}
+	f.OK, f.Detail = true, detail
 	return f
 }

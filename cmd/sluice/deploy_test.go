@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"sluice/internal/testkit/sluice"
 )
 
 // TestDeploymentFitsTheProgram: the commands and settings of the composition
@@ -39,7 +41,7 @@ func TestDeploymentFitsTheProgram(t *testing.T) {
 		if s.Image != "sluice" {
 			continue
 		}
-		help := sluice(t, nil, append(s.Command, "--help")...).expect(t, 0).out
+		help := sluice.Run(t, nil, append(s.Command, "--help")...).Expect(t, 0).Out
 		for variable := range s.Environment {
 			flag := "--" + strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, "SLUICE_")), "_", "-")
 			if !strings.Contains(help, flag+" ") {
@@ -62,15 +64,64 @@ func TestDeploymentFitsTheProgram(t *testing.T) {
 	}
 }
 
-func TestHealth(t *testing.T) {
-	p := start(t, nil, "up", "--data-dir", t.TempDir(), "--addr", "127.0.0.1:0")
-	_, url, _ := strings.Cut(p.says("sluice serves "), "sluice serves ")
-	url, _, _ = strings.Cut(url, "/api/v1")
-	if a := sluice(t, nil, "health", "--server", url).expect(t, 0); !strings.Contains(a.out, "is ready") {
-		t.Errorf("health says %q", a.out)
+// TestDeploymentOnPostgres: what replaces MariaDB is waited for by everybody who
+// waited for that, and has the secrets that it uses.
+func TestDeploymentOnPostgres(t *testing.T) {
+	type composition struct {
+		Services map[string]struct {
+			Image     string
+			Secrets   []string
+			DependsOn map[string]any `yaml:"depends_on"`
+		}
+		Secrets map[string]struct{ File string }
 	}
-	sluice(t, []string{"SLUICE_ADDR=0.0.0.0" + url[strings.LastIndex(url, ":"):]}, "health").expect(t, 0)
-	p.signal(os.Interrupt)
-	p.ends()
-	sluice(t, nil, "health", "--server", url).expect(t, 1, "refused")
+	var base, other composition
+	for file, into := range map[string]*composition{"compose.yaml": &base, "compose.postgres.yaml": &other} {
+		text, err := os.ReadFile("../../deploy/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal(text, into); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+	}
+	for name, s := range base.Services {
+		if _, waits := s.DependsOn["mariadb"]; !waits {
+			continue
+		}
+		instead := other.Services[name].DependsOn
+		for on := range s.DependsOn {
+			if on == "mariadb" {
+				on = "postgres"
+			}
+			if instead[on] == nil {
+				t.Errorf("%s does not wait for %s", name, on)
+			}
+		}
+		if instead["mariadb"] != nil {
+			t.Errorf("%s waits for MariaDB", name)
+		}
+	}
+	server := other.Services["postgres"]
+	if server.Image == "" || len(server.Secrets) == 0 {
+		t.Errorf("the server is %+v", server)
+	}
+	for _, secret := range server.Secrets {
+		if other.Secrets[secret].File == "" {
+			t.Errorf("the secret %s is not there", secret)
+		}
+	}
+}
+
+func TestHealth(t *testing.T) {
+	p := sluice.Start(t, nil, "up", "--data-dir", t.TempDir(), "--addr", "127.0.0.1:0")
+	_, url, _ := strings.Cut(p.Says("sluice serves "), "sluice serves ")
+	url, _, _ = strings.Cut(url, "/api/v1")
+	if a := sluice.Run(t, nil, "health", "--server", url).Expect(t, 0); !strings.Contains(a.Out, "is ready") {
+		t.Errorf("health says %q", a.Out)
+	}
+	sluice.Run(t, []string{"SLUICE_ADDR=0.0.0.0" + url[strings.LastIndex(url, ":"):]}, "health").Expect(t, 0)
+	p.Signal(os.Interrupt)
+	p.Ends()
+	sluice.Run(t, nil, "health", "--server", url).Expect(t, 1, "refused")
 }

@@ -1,25 +1,14 @@
 package main_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"sluice/internal/cli"
 	sim "sluice/internal/simulator/github"
 	"sluice/internal/testkit"
+	"sluice/internal/testkit/sluice"
 )
-
-// keyFile makes a key that several machines could share.
-func keyFile(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "sluice.key")
-	if err := os.WriteFile(path, []byte(strings.Repeat("0a", 32)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 type doctorJSON struct {
 	OK       bool          `json:"ok"`
@@ -38,26 +27,33 @@ func (d doctorJSON) find(t *testing.T, what string) cli.Finding {
 }
 
 func TestDoctorExaminesServers(t *testing.T) {
-	u := newUpstream(t, sim.Options{Accounts: 1})
+	u := sluice.NewUpstream(t, sim.Options{Accounts: 1})
 	env := []string{
 		"SLUICE_STATE=" + testkit.MariaDB(t), "SLUICE_REDIS=" + testkit.StartRedis(t).URL(),
-		"SLUICE_MONGO=" + testkit.Mongo(t), "SLUICE_KEY_FILE=" + keyFile(t), "SLUICE_GITHUB_URL=" + u.url,
+		"SLUICE_MONGO=" + testkit.Mongo(t), "SLUICE_KEY_FILE=" + sluice.KeyFile(t), "SLUICE_GITHUB_URL=" + u.URL,
 	}
-	a := sluice(t, env, "doctor", "--output", "json").expect(t, 0)
-	d := decode[doctorJSON](t, a.out)
+	a := sluice.Run(t, env, "doctor", "--output", "json").Expect(t, 0)
+	d := sluice.Decode[doctorJSON](t, a.Out)
 	if state := d.find(t, "state"); !state.OK || !strings.Contains(state.Detail, "MariaDB") || !strings.Contains(state.Detail, "schema 0") {
 		t.Errorf("state: %+v", state)
 	}
 	redis := d.find(t, "dispatch")
-	if !redis.OK || !strings.Contains(redis.Detail, "Redis 7") || len(redis.Warnings) != 1 || !strings.Contains(redis.Warnings[0], "keeps nothing") {
+	if !redis.OK || !strings.Contains(redis.Detail, "Redis 7") || len(redis.Warnings) != 1 || !strings.Contains(redis.Warnings[0], "nothing is persisted") {
 		t.Errorf("dispatch: %+v", redis)
 	}
 	if documents := d.find(t, "documents"); !documents.OK {
 		t.Errorf("documents: %+v", documents)
 	}
-	text := sluice(t, env, "doctor").expect(t, 0).out
+	text := sluice.Run(t, env, "doctor").Expect(t, 0).Out
 	if !strings.Contains(text, "warn  dispatch") {
 		t.Errorf("people are not warned:\n%s", text)
+	}
+	env[0] = "SLUICE_STATE=" + testkit.Postgres(t)
+	d = sluice.Decode[doctorJSON](t, sluice.Run(t, env, "doctor", "--output", "json").Expect(t, 0).Out)
+	state := d.find(t, "state")
+	// The servers of the tests do not wait for the disk.
+	if !state.OK || !strings.Contains(state.Detail, "postgres://sluice@") || !strings.Contains(state.Detail, "schema 0") || len(state.Warnings) != 1 || !strings.Contains(state.Warnings[0], "fsync") {
+		t.Errorf("state: %+v", state)
 	}
 }
 
@@ -68,11 +64,11 @@ func TestDoctorNamesWhatIsMissing(t *testing.T) {
 		"SLUICE_STATE=mysql://sluice:hidden-password@127.0.0.1:1/sluice", "SLUICE_REDIS=" + gone.URL(),
 		"SLUICE_MONGO=mongodb://sluice:hidden-password@127.0.0.1:1/sluice", "SLUICE_GITHUB_URL=http://127.0.0.1:1",
 	}
-	a := sluice(t, env, "doctor", "--output", "json").expect(t, 1)
-	if strings.Contains(a.out+a.errOut, "hidden-password") {
-		t.Errorf("a password is shown:\n%s%s", a.out, a.errOut)
+	a := sluice.Run(t, env, "doctor", "--output", "json").Expect(t, 1)
+	if strings.Contains(a.Out+a.Err, "hidden-password") {
+		t.Errorf("a password is shown:\n%s%s", a.Out, a.Err)
 	}
-	d := decode[doctorJSON](t, a.out)
+	d := sluice.Decode[doctorJSON](t, a.Out)
 	for _, what := range []string{"configuration", "state", "dispatch", "documents"} {
 		if f := d.find(t, what); f.OK || f.Fix == "" || f.Detail == "" {
 			t.Errorf("%s: %+v", what, f)
@@ -89,15 +85,16 @@ func TestServersThatDoNotGoTogether(t *testing.T) {
 		"database alone":         {[]string{"up", "--state", "mysql://root@127.0.0.1:1/x"}, "--state needs --redis"},
 		"no key":                 {[]string{"up", "--state", "mysql://root@127.0.0.1:1/x", "--redis", "redis://127.0.0.1:1"}, "--key-file"},
 		"password in the open":   {[]string{"up", "--state", "mysql://root:hidden@127.0.0.1:1/x"}, "@FILE or in SLUICE_STATE"},
+		"password as parameter":  {[]string{"up", "--state", "postgres://root@127.0.0.1:1/x?password=hidden"}, "@FILE or in SLUICE_STATE"},
 		"roles without servers":  {[]string{"up", "--roles", "worker"}, "without --state and --redis"},
 		"a role that is none":    {[]string{"up", "--roles", "cook"}, `no role "cook"`},
 		"a file that is missing": {[]string{"up", "--redis", "@/nowhere"}, "--redis: open /nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := sluice(t, []string{"SLUICE_DATA_DIR=" + t.TempDir()}, append(c.args, "--addr", "127.0.0.1:0")...)
-			a.expect(t, 2, c.says)
-			if strings.Contains(a.errOut, "hidden") {
-				t.Errorf("a password is shown: %s", a.errOut)
+			a := sluice.Run(t, []string{"SLUICE_DATA_DIR=" + t.TempDir()}, append(c.args, "--addr", "127.0.0.1:0")...)
+			a.Expect(t, 2, c.says)
+			if strings.Contains(a.Err, "hidden") {
+				t.Errorf("a password is shown: %s", a.Err)
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	sim "sluice/internal/simulator/github"
+	"sluice/internal/testkit/sluice"
 )
 
 // diagnosis is what doctor finds.
@@ -31,9 +32,9 @@ func (d diagnosis) sick() string {
 }
 
 func TestDoctor(t *testing.T) {
-	u := newUpstream(t, sim.Options{Seed: 3, Accounts: 1})
+	u := sluice.NewUpstream(t, sim.Options{Seed: 3, Accounts: 1})
 	collected := t.TempDir()
-	sluice(t, nil, u.collect(collected)...).expect(t, 0)
+	sluice.Run(t, nil, u.Collect(collected)...).Expect(t, 0)
 	database := filepath.Join(collected, "sluice.db")
 	damaged := t.TempDir()
 	text, err := os.ReadFile(database)
@@ -55,10 +56,10 @@ func TestDoctor(t *testing.T) {
 		sick     string
 		says     []string
 	}{
-		"healthy":          {collected, u.url, "", []string{"is sound", "answers in"}},
-		"nothing yet":      {filepath.Join(t.TempDir(), "new"), u.url, "", []string{"does not exist yet", "none yet"}},
-		"damaged database": {damaged, u.url, "database", []string{"restore it from a backup"}},
-		"no folder":        {file, u.url, "data folder", []string{"is not a folder", "--data-dir"}},
+		"healthy":          {collected, u.URL, "", []string{"is sound", "answers in"}},
+		"nothing yet":      {filepath.Join(t.TempDir(), "new"), u.URL, "", []string{"does not exist yet", "none yet"}},
+		"damaged database": {damaged, u.URL, "database", []string{"restore it from a backup"}},
+		"no folder":        {file, u.URL, "data folder", []string{"is not a folder", "--data-dir"}},
 		"upstream down":    {collected, "http://127.0.0.1:1", "GitHub", []string{"connection refused", "check the network and --github-url"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,30 +68,30 @@ func TestDoctor(t *testing.T) {
 			if tc.sick != "" {
 				code, says = 1, []string{"1 check failed"}
 			}
-			a := sluice(t, nil, args...).expect(t, code, says...)
+			a := sluice.Run(t, nil, args...).Expect(t, code, says...)
 			for _, text := range tc.says {
-				if !strings.Contains(a.out, text) {
-					t.Errorf("stdout does not say %q:\n%s", text, a.out)
+				if !strings.Contains(a.Out, text) {
+					t.Errorf("stdout does not say %q:\n%s", text, a.Out)
 				}
 			}
-			a = sluice(t, nil, append(args, "--output", "json")...).expect(t, code, says...)
-			if d := decode[diagnosis](t, a.out); d.OK != (tc.sick == "") || d.sick() != tc.sick || len(d.Findings) != 4 {
+			a = sluice.Run(t, nil, append(args, "--output", "json")...).Expect(t, code, says...)
+			if d := sluice.Decode[diagnosis](t, a.Out); d.OK != (tc.sick == "") || d.sick() != tc.sick || len(d.Findings) != 4 {
 				t.Errorf("got %+v", d)
 			}
 		})
 	}
 	// The damaged database is refused by whoever would work on it, too.
-	sluice(t, nil, u.collect(damaged)...).expect(t, 1, "damaged", "backup")
+	sluice.Run(t, nil, u.Collect(damaged)...).Expect(t, 1, "damaged", "backup")
 }
 
 func TestDoctorWhileAServiceRuns(t *testing.T) {
-	u := newUpstream(t, sim.Options{Seed: 3, Accounts: 1})
-	s := up(t, u, nil)
-	s.completes(s.signup(u.Logins()[0], u.Token(u.Logins()[0])))
-	a := sluice(t, nil, "doctor", "--data-dir", s.dir, "--github-url", u.url).expect(t, 0)
-	if !strings.Contains(a.out, "in use by process") || !strings.Contains(a.out, s.url) {
-		t.Errorf("got %s", a.out)
+	u := sluice.NewUpstream(t, sim.Options{Seed: 3, Accounts: 1})
+	s := sluice.Up(t, u, nil)
+	s.Completes(s.Signup(u.Logins()[0], u.Token(u.Logins()[0])))
+	a := sluice.Run(t, nil, "doctor", "--data-dir", s.Dir, "--github-url", u.URL).Expect(t, 0)
+	if !strings.Contains(a.Out, "in use by process") || !strings.Contains(a.Out, s.URL) {
+		t.Errorf("got %s", a.Out)
 	}
-	s.signal(syscall.SIGTERM)
-	s.ends().expect(t, 0)
+	s.Signal(syscall.SIGTERM)
+	s.Ends().Expect(t, 0)
 }

@@ -5,13 +5,13 @@ import (
 	"net/http"
 
 	"sluice/internal/cli"
+	"sluice/internal/config"
 	"sluice/internal/engine"
 	"sluice/internal/httpapi"
 	"sluice/internal/load"
 	"sluice/internal/quota/rate"
 	"sluice/internal/refresh"
-	"sluice/internal/source"
-	"sluice/internal/source/github"
+	"sluice/internal/sources"
 	"sluice/internal/wiring"
 )
 
@@ -23,17 +23,20 @@ func openLoad(ctx context.Context, o cli.ServiceOptions) (*load.Backend, error) 
 		return nil, err
 	}
 	// Under a name of its own it touches nobody's snapshots.
-	refreshes.Upstreams = map[string]refresh.Upstream{load.Source: refreshes.Upstreams[mapleStory]}
-	refreshes.Limits = map[string]rate.Limits{load.Source: refreshes.Limits[mapleStory]}
+	for name, upstream := range refreshes.Upstreams {
+		refreshes.Upstreams = map[string]refresh.Upstream{load.Source: upstream}
+		refreshes.Limits = map[string]rate.Limits{load.Source: refreshes.Limits[name]}
+		break
+	}
+	o.Service.Roles = config.Roles{config.RoleAPI}
 	// An engine has a source, also one that is never started.
-	src, err := github.New(github.Options{BaseURL: o.GitHubURL})
+	collected, err := sources.OpenCollected(o.Sources)
 	if err != nil {
 		return nil, err
 	}
 	svc, err := wiring.Open(ctx, wiring.Options{
-		DataDir: o.DataDir, Holder: o.Holder, Servers: wiring.Servers(o.Servers), Quota: wiring.NoQuota(),
-		Sources: []source.Source{src},
-		Engine:  engine.Config{RequestsOnly: true, Log: o.Log}, Refresh: refreshes,
+		Config: o.Config, Holder: o.Holder, Quota: wiring.NoQuota(), Sources: collected,
+		Engine: engine.Config{Log: o.Log}, Refresh: refreshes,
 	})
 	if err != nil {
 		return nil, err
@@ -43,7 +46,7 @@ func openLoad(ctx context.Context, o cli.ServiceOptions) (*load.Backend, error) 
 		API: func(p *refresh.Pipeline) http.Handler {
 			return httpapi.New(httpapi.Deps{
 				Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota,
-				Statistics: svc.Statistics, Documents: svc.Documents, Timers: svc.Timers, Refreshes: p, Check: svc.Check,
+				Statistics: svc.Statistics, Documents: svc.Documents, Timers: svc.Timers, Refreshes: p, Checks: checks(svc), Sources: sources.Collected(),
 			}, httpapi.Options{Version: version()})
 		},
 		Close: svc.Close,

@@ -4,22 +4,28 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
-	"runtime/debug"
+	"path/filepath"
 	"syscall"
 	"time"
 	_ "time/tzdata" // schedules name time zones, and an image has no files of them
 
+	"sluice/internal/backend/sqlite"
 	"sluice/internal/cli"
-	"sluice/internal/sqlitedb"
+	"sluice/internal/config"
+	"sluice/internal/sources"
 )
 
 func main() {
 	app := &cli.App{
-		Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Now: time.Now,
-		Open: open, Load: openLoad, Check: check, Holder: sqlitedb.Holder, CheckLogin: checkLogin, Version: version(),
+		In:  os.Stdin,
+		Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Environ: os.Environ, Now: time.Now,
+		Open: open, Load: openLoad, Check: check, Holder: sqlite.Holder, HasData: hasData, CheckLogin: sources.CheckLogin,
+		Version: version(), Build: build(), Keep: keeper(), DefaultFiles: config.DefaultFiles(os.LookupEnv),
 	}
 	os.Exit(app.Run(untilSignal(), os.Args[1:]))
 }
@@ -32,7 +38,7 @@ func untilSignal() context.Context {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
-		fmt.Fprintln(os.Stderr, "sluice: finishing the calls under way; once more to stop at once")
+		fmt.Fprintln(os.Stderr, "sluice: finishing the calls under way; interrupt again to stop at once")
 		cancel()
 		<-signals
 		os.Exit(130)
@@ -40,10 +46,8 @@ func untilSignal() context.Context {
 	return ctx
 }
 
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	return info.Main.Version
+// hasData says whether a data folder holds the embedded database.
+func hasData(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, sqlite.FileName))
+	return !errors.Is(err, fs.ErrNotExist)
 }

@@ -1,54 +1,31 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"time"
+	"net/http"
+	"os"
 
+	"sluice/internal/access"
 	"sluice/internal/cli"
+	"sluice/internal/config"
 	"sluice/internal/engine"
 	"sluice/internal/httpapi"
 	"sluice/internal/metrics"
-	"sluice/internal/quota"
-	"sluice/internal/schedule"
 	"sluice/internal/source"
-	"sluice/internal/source/github"
+	"sluice/internal/sources"
+	"sluice/internal/traces"
 	"sluice/internal/webhook"
 	"sluice/internal/wiring"
 )
 
-// checkLogin refuses what cannot be a login at GitHub.
-func checkLogin(login string) error { return new(github.Source).CheckLogin(login) }
-
-// harvests says by source when accounts are collected again.
-func harvests(o cli.ServiceOptions) map[string]schedule.Policy {
-	if o.Harvest == nil {
-		return nil
-	}
-	return map[string]schedule.Policy{"github": *o.Harvest}
-}
-
-// quotaOf is GitHub's quota with what was said about it.
-func quotaOf(o cli.ServiceOptions) quota.Config {
-	limits := wiring.GitHubQuota(o.Floor)
-	for name, bucket := range limits.Buckets {
-		bucket.Limit = min(bucket.Limit, cmp.Or(o.Limit, bucket.Limit))
-		bucket.Window = min(bucket.Window, cmp.Or(o.Window, bucket.Window))
-		// Where an hour is said to be shorter than a minute, so is the minute.
-		bucket.PointsPeriod = min(time.Minute, bucket.Window)
-		bucket.PointsPerMinute = cmp.Or(o.Points, bucket.PointsPerMinute)
-		limits.Buckets[name] = bucket
-	}
-	return limits
-}
-
 // open assembles a service and its API.
 func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
-	src, err := github.New(github.Options{
-		BaseURL: o.GitHubURL, Collaborator: o.Collect.Collaborator, Contributed: o.Collect.Contributed,
-		OnlyOwnCommits: o.Collect.OwnCommits, NoGraphQL: o.Collect.NoGraphQL, SweepEvery: o.Collect.SweepEvery,
-	})
+	collected, err := sources.OpenCollected(o.Sources)
+	if err != nil {
+		return nil, err
+	}
+	rations, err := wiring.Rations(sources.Collected(), o.Quota)
 	if err != nil {
 		return nil, err
 	}
@@ -56,24 +33,30 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	meter, err := metrics.NewInstruments(nil)
+	if err != nil {
+		return nil, err
+	}
+	proxies, err := access.ParseProxies(o.HTTP.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
+	tracer, err := traces.Open(ctx, traces.Options{
+		Endpoint: o.Traces.Endpoint, Sample: o.Traces.Sample, Version: version(), Process: workerID(), Env: os.LookupEnv,
+	})
+	if err != nil {
+		return nil, err
+	}
 	svc, err := wiring.Open(ctx, wiring.Options{
-		DataDir: o.DataDir, Holder: o.Holder, Servers: wiring.Servers(o.Servers), Scheduler: o.Roles.Scheduler,
-		Quota: quotaOf(o), Sources: []source.Source{src},
-		Engine: engine.Config{
-			Workers: o.Workers, RequestsOnly: !o.Roles.Worker, PoolTokens: o.PoolTokens, DiscoverOnly: o.DiscoverOnly,
-			Lease: o.Lease, Harvests: harvests(o), Log: o.Log,
-		},
-		Refresh: refreshes,
-		Timers: wiring.Timers{
-			Keyspace: o.Timers.Keyspace,
-			Webhook:  webhook.Options{Secret: o.Timers.WebhookSecret, AllowPrivate: o.Timers.AllowPrivate, UserAgent: "sluice/" + version()},
-		},
+		Meter: meter, Config: o.Config, Look: o.Look, Holder: o.Holder, Quota: rations, Sources: collected, Refresh: refreshes,
+		Engine: engine.Config{Log: o.Log, Tracer: tracer}, Timers: wiring.Timers{Webhook: webhook.Options{UserAgent: "sluice/" + version()}},
 	})
 	if err != nil {
 		return nil, err
 	}
 	scrape, err := metrics.New(metrics.Sources{
-		Engine: svc.Engine, Runs: svc.State, Dispatch: svc.Dispatch, Quota: svc.Quota, SQL: svc.SQL, Timers: svc.Timers, Refreshes: refreshMetrics(svc),
+		Engine: svc.Engine, State: svc.State, Dispatch: svc.Dispatch, Quota: svc.Quota, SQL: svc.SQL, Timers: svc.Timers, Refreshes: refreshMetrics(svc),
+		Statistics: svc.State, Notifications: svc.Notifications, Instruments: meter, Owners: o.HTTP.MetricsOwners, Version: version(),
 	}, o.Log)
 	if err != nil {
 		return nil, errors.Join(err, svc.Close(ctx))
@@ -81,11 +64,18 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	life := httpapi.NewLifecycle()
 	api := httpapi.New(httpapi.Deps{
 		Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota,
-		Statistics: svc.Statistics, Documents: svc.Documents, Timers: svc.Timers, Redis: svc.Redis, Refreshes: refreshAPI(svc), Archive: archiveAPI(svc),
-		Metrics: scrape, Check: svc.Check, Lifecycle: life, HookSecret: o.HookSecret, Log: o.Log,
-	}, httpapi.Options{APIToken: o.APIToken, Version: version(), ProbesOnly: !o.Roles.API})
+		Statistics: svc.Statistics, Documents: svc.Documents, Timers: svc.Timers, Redis: svc.Redis, Refreshes: refreshAPI(svc), Archive: archiveAPI(svc), Notifications: svc.Notifications,
+		Metrics: scrape, Measure: meter.HTTP, Refused: meter.Refused, Checks: checks(svc), Keys: svc.Keys, Lifecycle: life, Sources: sources.Collected(), HookSecrets: hookSecrets(o.Sources), Log: o.Log,
+		Tokens: svc.Tokens, Audit: svc.Audit, Tracer: tracer,
+	}, httpapi.Options{APIToken: o.HTTP.Token, Version: version(), ProbesOnly: !o.Service.Roles.Has(config.RoleAPI),
+		Exposed: o.Exposed, TrustedProxies: proxies})
+	return serviceOf(o, svc, api, life, tracer), nil
+}
+
+// serviceOf is what commands are given of a service.
+func serviceOf(o cli.ServiceOptions, svc *wiring.Service, api http.Handler, life *httpapi.Lifecycle, tracer *traces.Tracer) *cli.Service {
 	return &cli.Service{
-		API: api, Documents: svc.Documents,
+		API: api, Documents: svc.Documents, HasTokens: svc.Tokens.Any,
 		Start: func(ctx context.Context) error {
 			if err := svc.Start(ctx); err != nil {
 				return err
@@ -94,12 +84,37 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 			return nil
 		},
 		Stopping: life.Stopping,
-		Close:    svc.Close,
+		Failed:   svc.Engine.Failed(),
+		Err:      svc.Engine.Err,
+		Close: func(ctx context.Context) error {
+			// What could not be traced is no failure of what was done.
+			defer func() { _ = tracer.Close(ctx) }()
+			return svc.Close(ctx)
+		},
 		Announce: func(url string) error {
 			if svc.DB == nil {
 				return nil
 			}
 			return svc.DB.SetHolder(o.Holder + " at " + url)
 		},
-	}, nil
+	}
+}
+
+// checks are what /readyz looks at.
+func checks(svc *wiring.Service) (all []httpapi.Check) {
+	for _, c := range svc.Checks() {
+		all = append(all, httpapi.Check(c))
+	}
+	return all
+}
+
+// hookSecrets are what sources' upstreams sign their webhooks with.
+func hookSecrets(set source.Settings) map[string]string {
+	secrets := map[string]string{}
+	for _, d := range sources.Collected() {
+		if d.Hook != nil {
+			secrets[d.Name] = set.Text(d.Hook.Setting)
+		}
+	}
+	return secrets
 }

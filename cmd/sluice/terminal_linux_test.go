@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	sim "sluice/internal/simulator/github"
+	"sluice/internal/testkit/sluice"
 )
 
 // pseudoTerminal opens a terminal: what is written to tty is read from master.
@@ -43,8 +44,8 @@ func pseudoTerminal(t *testing.T, columns, lines uint16) (master, tty *os.File) 
 func onTerminal(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	master, tty := pseudoTerminal(t, 100, 30)
-	cmd := exec.CommandContext(t.Context(), binary, args...)
-	cmd.Env = append(cleanEnv(), env...)
+	cmd := exec.CommandContext(t.Context(), sluice.Binary, args...)
+	cmd.Env = append(sluice.Environment(), env...)
 	cmd.Stderr = tty
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -57,15 +58,15 @@ func onTerminal(t *testing.T, env []string, args ...string) string {
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	checkNoSecret(t, "the terminal", string(text))
+	sluice.CheckNoSecret(t, "the terminal", string(text))
 	return string(text)
 }
 
 func TestProgressOnATerminal(t *testing.T) {
-	u := newUpstream(t, sim.Options{Seed: 3, Accounts: 2})
-	args := func() []string { return u.collect(t.TempDir()) }
+	u := sluice.NewUpstream(t, sim.Options{Seed: 3, Accounts: 2})
+	args := func() []string { return u.Collect(t.TempDir()) }
 	painted := onTerminal(t, nil, args()...)
-	for _, want := range []string{"\x1b[3A", "\x1b[2K", "████████████████████", "\x1b[32m", "complete in", "2 of 2 accounts done"} {
+	for _, want := range []string{"\x1b[3A", "\x1b[2K", "████████████████████", "\x1b[32m", "ended in", "2 of 2 accounts done"} {
 		if !strings.Contains(painted, want) {
 			t.Errorf("the terminal was not sent %q: %q", want, painted)
 		}

@@ -26,10 +26,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"os"
 	"time"
-
-	"gocloud.dev/blob"
 
 	"sluice/internal/domain"
 	"sluice/internal/refresh"
@@ -62,15 +59,15 @@ type Options struct {
 // Archiver archives the values of a history and restores them.
 type Archiver struct {
 	history refresh.History
-	files   storage
+	files   Files
 	o       Options
 	// busy is held by what writes, so that a person's command and Run take
 	// turns.
 	busy chan struct{}
 }
 
-// New returns an archiver on a bucket, which stays the caller's.
-func New(history refresh.History, bucket *blob.Bucket, o Options) (*Archiver, error) {
+// New returns an archiver on a folder or a bucket.
+func New(history refresh.History, files Files, o Options) (*Archiver, error) {
 	if o.Hour < 0 || o.Hour > 23 {
 		return nil, domain.Errorf(domain.CodeInvalid, "there is no hour %d; write one from 0 to 23", o.Hour)
 	}
@@ -85,8 +82,6 @@ func New(history refresh.History, bucket *blob.Bucket, o Options) (*Archiver, er
 	if o.Slog == nil {
 		o.Slog = slog.New(slog.DiscardHandler)
 	}
-	var info os.FileInfo
-	files := &bucketStorage{bucket: bucket, folder: bucket.As(&info)}
 	return &Archiver{history: history, files: files, o: o, busy: make(chan struct{}, 1)}, nil
 }
 

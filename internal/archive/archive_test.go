@@ -156,12 +156,12 @@ func TestAnEndedContextWritesNothing(t *testing.T) {
 	inEveryBucket(t, Options{}, 10, func(w *world, values []refresh.Value) {
 		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
-		if err := w.files.write(ctx, "history/x", []byte("text")); err == nil {
+		if err := w.files.Write(ctx, "history/x", []byte("text")); err == nil {
 			w.Error("a file was written after the context ended")
 		}
-		for o, err := range w.files.list(w.Context(), "") {
+		for o, err := range w.files.List(w.Context(), "") {
 			w.ok(err)
-			w.Errorf("%s is there", o.key)
+			w.Errorf("%s is there", o.Key)
 		}
 		if _, err := w.Archive(ctx, far); err == nil || len(w.history.rows) != len(values) {
 			w.Error(fmt.Errorf("archiving went on: %w", err))

@@ -24,18 +24,18 @@ func (a *Archiver) Cool(ctx context.Context, before time.Time) (done Cooled, err
 	}
 	defer release()
 	var failures []error
-	for o, err := range a.files.list(ctx, historyPrefix) {
+	for o, err := range a.files.List(ctx, historyPrefix) {
 		if err != nil {
 			return done, errors.Join(append(failures, err)...)
 		}
-		f, ok := parseKey(o.key)
+		f, ok := parseKey(o.Key)
 		switch {
 		case !ok:
 			err = a.sweep(ctx, o)
 		case f.Last.Before(before):
 			if err = a.cool(ctx, f); err == nil {
 				done.Files++
-				done.Bytes += o.size
+				done.Bytes += o.Size
 			}
 		}
 		if err == nil {
@@ -57,39 +57,39 @@ func (a *Archiver) cool(ctx context.Context, f File) error {
 	to.Key = coldPrefix + f.name
 	_, err := a.read(ctx, to, noVisit)
 	if code := domain.CodeOf(err); code == domain.CodeNotFound || code == domain.CodeCorrupt {
-		data, err := a.files.read(ctx, f.Key)
+		data, err := a.files.Read(ctx, f.Key)
 		if err != nil {
 			return err
 		}
 		if _, err := readRows(f, data, noVisit); err != nil {
 			return err
 		}
-		if err := a.files.write(ctx, to.Key, data); err != nil {
+		if err := a.files.Write(ctx, to.Key, data); err != nil {
 			return err
 		}
 		if _, err := a.read(ctx, to, noVisit); err != nil {
 			return err
 		}
-		return a.files.remove(ctx, f.Key)
+		return a.files.Remove(ctx, f.Key)
 	}
 	if err != nil {
 		return err
 	}
-	return a.files.remove(ctx, f.Key)
+	return a.files.Remove(ctx, f.Key)
 }
 
 // abandoned is how old an unfinished file is that nobody is writing any more.
 const abandoned = day
 
 // sweep removes what a writer that was killed left in a folder.
-func (a *Archiver) sweep(ctx context.Context, o object) error {
-	name, unfinished := strings.CutSuffix(o.key, ".tmp")
+func (a *Archiver) sweep(ctx context.Context, o Object) error {
+	name, unfinished := strings.CutSuffix(o.Key, ".tmp")
 	at := strings.LastIndexByte(name, '.')
-	if !unfinished || at < 0 || time.Since(o.written) < abandoned {
+	if !unfinished || at < 0 || time.Since(o.Written) < abandoned {
 		return nil
 	}
 	if _, ok := parseKey(name[:at]); !ok {
 		return nil
 	}
-	return a.files.remove(ctx, o.key)
+	return a.files.Remove(ctx, o.Key)
 }

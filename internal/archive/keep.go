@@ -105,13 +105,13 @@ func (s *archiving) write(ctx context.Context, rows []row) error {
 		return err
 	}
 	key := historyPrefix + name
-	if err := s.files.write(ctx, key, data); err != nil {
+	if err := s.files.Write(ctx, key, data); err != nil {
 		return err
 	}
 	if err := s.compare(ctx, key, rows); err != nil {
 		if domain.CodeOf(err) == domain.CodeCorrupt {
 			// All of it is in the store, so that it can be written anew.
-			err = errors.Join(err, s.files.remove(ctx, key))
+			err = errors.Join(err, s.files.Remove(ctx, key))
 		}
 		return err
 	}
@@ -124,7 +124,7 @@ func (s *archiving) write(ctx context.Context, rows []row) error {
 func (s *archiving) compare(ctx context.Context, key string, rows []row) error {
 	f, ok := parseKey(key)
 	if !ok {
-		return domain.Errorf(domain.CodeInternal, "%s is no name of a file", key)
+		return domain.Errorf(domain.CodeInternal, "%s is not the name of a file", key)
 	}
 	i := 0
 	read, err := s.read(ctx, f, func(r *row) error {

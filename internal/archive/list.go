@@ -26,7 +26,7 @@ type Query struct {
 func Day(text string) (since, until time.Time, err error) {
 	since, err = time.Parse(time.DateOnly, text)
 	if err != nil {
-		return since, until, domain.Errorf(domain.CodeInvalid, "%q is no day; write one such as 2026-10-16", text)
+		return since, until, domain.Errorf(domain.CodeInvalid, "%q is not a day; write one such as 2026-10-16", text)
 	}
 	return since, since.Add(day), nil
 }
@@ -37,7 +37,7 @@ func (q Query) Check() error {
 		return domain.Errorf(domain.CodeInvalid, "the key %q needs the name of its source", q.Key)
 	}
 	if !q.Since.IsZero() && !q.Until.IsZero() && !q.Until.After(q.Since) {
-		return domain.Errorf(domain.CodeInvalid, "nothing is since %s and until %s: until must be later",
+		return domain.Errorf(domain.CodeInvalid, "nothing lies between since %s and until %s: until must be later",
 			q.Since.Format(time.RFC3339), q.Until.Format(time.RFC3339))
 	}
 	return nil
@@ -114,13 +114,13 @@ func (a *Archiver) scan(ctx context.Context, under string, visit func(File) erro
 // listed goes through the archive's files under a prefix.
 func (a *Archiver) listed(ctx context.Context, prefix string) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
-		for o, err := range a.files.list(ctx, prefix) {
+		for o, err := range a.files.List(ctx, prefix) {
 			if err != nil {
 				yield(File{}, err)
 				return
 			}
-			f, ok := parseKey(o.key)
-			f.Bytes = o.size
+			f, ok := parseKey(o.Key)
+			f.Bytes = o.Size
 			if ok && !yield(f, nil) {
 				return
 			}
@@ -140,11 +140,11 @@ func (a *Archiver) read(ctx context.Context, f File, visit func(*row) error) (in
 
 // load reads a file, which may have moved to cold/ since it was listed.
 func (a *Archiver) load(ctx context.Context, f File) ([]byte, error) {
-	data, err := a.files.read(ctx, f.Key)
+	data, err := a.files.Read(ctx, f.Key)
 	if domain.CodeOf(err) != domain.CodeNotFound || f.Cold {
 		return data, err
 	}
-	if moved, errMoved := a.files.read(ctx, coldPrefix+f.name); errMoved == nil {
+	if moved, errMoved := a.files.Read(ctx, coldPrefix+f.name); errMoved == nil {
 		return moved, nil
 	}
 	return nil, err
@@ -152,7 +152,7 @@ func (a *Archiver) load(ctx context.Context, f File) ([]byte, error) {
 
 func readRows(f File, data []byte, visit func(*row) error) (int64, error) {
 	if dataSum(data) != f.dataSum {
-		return 0, domain.Errorf(domain.CodeCorrupt, "%s is damaged: its bytes are not those that its name tells of", f.Key)
+		return 0, domain.Errorf(domain.CodeCorrupt, "%s is damaged: its bytes do not match the checksum in its name", f.Key)
 	}
 	var c contents
 	err := decode(data, func(r *row) error {
@@ -165,7 +165,7 @@ func readRows(f File, data []byte, visit func(*row) error) (int64, error) {
 		return 0, domain.Errorf(domain.CodeOf(err), "%s: %w", f.Key, err)
 	}
 	if told := (contents{path.Dir(f.name), f.First.UnixMicro(), f.Last.UnixMicro(), f.Rows}); c != told {
-		return 0, domain.Errorf(domain.CodeCorrupt, "%s does not hold what its name tells of: %d values of %s", f.Key, c.rows, c.at)
+		return 0, domain.Errorf(domain.CodeCorrupt, "%s does not hold what its name says: %d values of %s", f.Key, c.rows, c.at)
 	}
 	return c.rows, nil
 }

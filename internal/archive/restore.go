@@ -127,7 +127,7 @@ func (a *Archiver) eachOf(ctx context.Context, f File, q Query, visit func([]ref
 // mayHold tells by the end of a file whether a key can be in it. If the end is
 // damaged or elsewhere, it may be: whoever reads the whole file will notice.
 func (a *Archiver) mayHold(ctx context.Context, f File, key string) (bool, error) {
-	tail, err := a.files.readTail(ctx, f.Key, f.Bytes, tailSize)
+	tail, err := a.files.ReadTail(ctx, f.Key, f.Bytes, tailSize)
 	if domain.CodeOf(err) == domain.CodeNotFound {
 		return true, nil
 	}

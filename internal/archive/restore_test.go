@@ -116,17 +116,17 @@ func TestExportWritesLines(t *testing.T) {
 
 // counting counts what is read.
 type counting struct {
-	storage
+	Files
 	whole, tails, bytes int
 }
 
-func (s *counting) read(ctx context.Context, key string) ([]byte, error) {
+func (s *counting) Read(ctx context.Context, key string) ([]byte, error) {
 	s.whole++
-	return s.storage.read(ctx, key)
+	return s.Files.Read(ctx, key)
 }
 
-func (s *counting) readTail(ctx context.Context, key string, size, n int64) ([]byte, error) {
-	data, err := s.storage.readTail(ctx, key, size, n)
+func (s *counting) ReadTail(ctx context.Context, key string, size, n int64) ([]byte, error) {
+	data, err := s.Files.ReadTail(ctx, key, size, n)
 	s.tails++
 	s.bytes += len(data)
 	return data, err
@@ -149,7 +149,7 @@ func TestAnEntityIsFoundByTheEndsOfFiles(t *testing.T) {
 		w := newWorld(t, open(t), Options{}, values...)
 		_, err := w.Archive(t.Context(), far)
 		w.ok(err)
-		seen := &counting{storage: w.files}
+		seen := &counting{Files: w.files}
 		w.files = seen
 		n, err := w.Restore(t.Context(), Query{Source: "s", Key: "key-2-7"})
 		w.ok(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"sluice/internal/backoff"
 	"sluice/internal/domain"
 )
 
@@ -13,7 +14,7 @@ import (
 func (a *Archiver) Run(ctx context.Context) {
 	// A name or a key that is wrong is to be known now, not at that hour.
 	if err := a.Check(ctx); err != nil && ctx.Err() == nil {
-		a.o.Slog.Error("archive", "error", err)
+		a.o.Slog.Error("the archive cannot be opened", "error", err)
 	}
 	a.daily(ctx, func(ctx context.Context, now time.Time) error {
 		_, err := a.Once(ctx, now)
@@ -23,7 +24,7 @@ func (a *Archiver) Run(ctx context.Context) {
 
 // Check proves that the bucket can be read.
 func (a *Archiver) Check(ctx context.Context) error {
-	for _, err := range a.files.list(ctx, historyPrefix) {
+	for _, err := range a.files.List(ctx, historyPrefix) {
 		return err
 	}
 	return nil
@@ -32,12 +33,8 @@ func (a *Archiver) Check(ctx context.Context) error {
 // daily does something once a day.
 func (a *Archiver) daily(ctx context.Context, work func(context.Context, time.Time) error) {
 	for wait := untilHour(time.Now(), a.o.Hour); ; {
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !backoff.Sleep(ctx, wait) {
 			return
-		case <-timer.C:
 		}
 		err := work(ctx, time.Now())
 		if ctx.Err() != nil {
@@ -50,7 +47,7 @@ func (a *Archiver) daily(ctx context.Context, work func(context.Context, time.Ti
 			wait = min(wait, a.o.Retry)
 		case err != nil:
 			wait = min(wait, a.o.Retry)
-			a.o.Slog.Error("archive", "error", err, "again_in", wait)
+			a.o.Slog.Error("archiving failed; trying again", "error", err, "again_in", wait)
 		}
 	}
 }
@@ -69,7 +66,7 @@ func (a *Archiver) Once(ctx context.Context, now time.Time) (done Done, err erro
 	var errCool error
 	done.Archived, err = a.Archive(ctx, today.Add(-a.o.After))
 	done.Cooled, errCool = a.Cool(ctx, today.Add(-a.o.Cold))
-	a.o.Slog.Info("archive", "values", done.Archived.Values, "files", done.Archived.Files, "bytes", done.Archived.Bytes,
+	a.o.Slog.Info("old values were archived", "values", done.Archived.Values, "files", done.Archived.Files, "bytes", done.Archived.Bytes,
 		"cold_files", done.Cooled.Files, "seconds", time.Since(began).Seconds())
 	return done, errors.Join(err, errCool)
 }

@@ -6,15 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/backend/sqlite"
 	"sluice/internal/refresh"
-	"sluice/internal/refresh/sqlite"
-	"sluice/internal/sqlitedb"
 )
 
 // TestWithARealStore: the embedded one, whose present values stay readable.
 func TestWithARealStore(t *testing.T) {
 	eachBucket(t, func(t *testing.T, open opener) {
-		db, err := sqlitedb.Open(t.Context(), sqlitedb.Options{Dir: t.TempDir(), Holder: "a test"})
+		db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: t.TempDir(), Holder: "a test"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,7 +22,7 @@ func TestWithARealStore(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		store, err := sqlite.New(db, refresh.TierOptions{})
+		store, err := sqlite.NewSnapshots(db, refresh.TierOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,19 +9,13 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
-	"gocloud.dev/blob"
-	"gocloud.dev/blob/memblob"
-
-	"sluice/internal/archive/bucket"
 	"sluice/internal/domain"
 	"sluice/internal/refresh"
-	"sluice/internal/testkit/fakebucket"
+	"sluice/internal/testkit"
 )
 
 var start = time.Date(2026, 10, 16, 0, 0, 0, 0, time.UTC)
@@ -146,31 +140,31 @@ func (h crashingHistory) Restore(ctx context.Context, values []refresh.Value) er
 }
 
 type crashingStorage struct {
-	storage
+	Files
 	*crash
 }
 
-func (s crashingStorage) write(ctx context.Context, key string, data []byte) error {
-	return s.call(func() error { return s.storage.write(ctx, key, data) })
+func (s crashingStorage) Write(ctx context.Context, key string, data []byte) error {
+	return s.call(func() error { return s.Files.Write(ctx, key, data) })
 }
 
-func (s crashingStorage) read(ctx context.Context, key string) (data []byte, err error) {
+func (s crashingStorage) Read(ctx context.Context, key string) (data []byte, err error) {
 	err = s.call(func() (err error) {
-		data, err = s.storage.read(ctx, key)
+		data, err = s.Files.Read(ctx, key)
 		return err
 	})
 	return data, err
 }
 
-func (s crashingStorage) remove(ctx context.Context, key string) error {
-	return s.call(func() error { return s.storage.remove(ctx, key) })
+func (s crashingStorage) Remove(ctx context.Context, key string) error {
+	return s.call(func() error { return s.Files.Remove(ctx, key) })
 }
 
-func (s crashingStorage) list(ctx context.Context, prefix string) iter.Seq2[object, error] {
+func (s crashingStorage) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	if err := s.call(func() error { return nil }); err != nil {
-		return func(yield func(object, error) bool) { yield(object{}, err) }
+		return func(yield func(Object, error) bool) { yield(Object{}, err) }
 	}
-	return s.storage.list(ctx, prefix)
+	return s.Files.List(ctx, prefix)
 }
 
 // value makes the n-th value of an entity.
@@ -196,41 +190,39 @@ type world struct {
 	testing.TB
 	*Archiver
 	history *memory
-	bucket  *blob.Bucket
+	bucket  Files
 }
 
+// The adapters that tests use know this package, so that they are handed in from
+// beside it (main_test.go).
+var (
+	Open     func(ctx context.Context, place string) (Files, error)
+	StartS3  func(testing.TB) (place string)
+	InMemory func() Files
+)
+
 // opener opens an empty bucket.
-type opener func(testing.TB) *blob.Bucket
+type opener func(testing.TB) Files
 
 // buckets are what archives are tested in.
 var buckets = map[string]opener{
-	"folder": func(t testing.TB) *blob.Bucket { return opened(t, t.TempDir()+"/new/archive") },
-	"s3":     func(t testing.TB) *blob.Bucket { return opened(t, fakebucket.StartS3(t).Place("&prefix=some/where")) },
-	"azure":  func(t testing.TB) *blob.Bucket { return opened(t, fakebucket.StartAzure(t)) },
+	"folder": func(t testing.TB) Files { return opened(t, t.TempDir()+"/new/archive") },
+	"s3":     func(t testing.TB) Files { return opened(t, StartS3(t)) },
 }
 
 // inMemory is for what has nothing to do with the bucket.
-func inMemory(t testing.TB) *blob.Bucket { return closing(t, memblob.OpenBucket(nil)) }
+func inMemory(testing.TB) Files { return InMemory() }
 
-func opened(t testing.TB, place string) *blob.Bucket {
+func opened(t testing.TB, place string) Files {
 	t.Helper()
-	b, err := bucket.Open(t.Context(), place)
+	files, err := Open(t.Context(), place)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return closing(t, b)
+	return files
 }
 
-func closing(t testing.TB, b *blob.Bucket) *blob.Bucket {
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return b
-}
-
-func newWorld(t testing.TB, bucket *blob.Bucket, o Options, values ...refresh.Value) *world {
+func newWorld(t testing.TB, bucket Files, o Options, values ...refresh.Value) *world {
 	t.Helper()
 	history := newMemory(values...)
 	a, err := New(history, bucket, o)
@@ -251,9 +243,9 @@ func (w *world) ok(err error) {
 // damage changes what a file holds.
 func (w *world) damage(key string, change func([]byte) []byte) {
 	w.Helper()
-	data, err := w.bucket.ReadAll(w.Context(), key)
+	data, err := w.bucket.Read(w.Context(), key)
 	w.ok(err)
-	w.ok(w.bucket.WriteAll(w.Context(), key, change(data), nil))
+	w.ok(w.bucket.Write(w.Context(), key, change(data)))
 }
 
 // places counts for every value in how many files it is, by their names without
@@ -331,14 +323,7 @@ func sameValues(t testing.TB, got, expected []refresh.Value) {
 // seeded returns random numbers that can be had again.
 func seeded(t testing.TB) *rand.Rand {
 	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("SLUICE_TEST_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("SLUICE_TEST_SEED: %v", err)
-		}
-	}
-	t.Logf("SLUICE_TEST_SEED=%d", seed)
+	seed := testkit.Seed(t)
 	return rand.New(rand.NewPCG(seed, 1))
 }
 

@@ -1,5 +1,11 @@
 // Package batch lets concurrent callers share one trip to a server: while one
-// group is under way the next one gathers.
+// group is under way the next one gathers (Group, batch.go). What flows through a
+// channel is gathered by Receive (receive.go).
+//
+// Three places gather by themselves, as nothing travels from them to a server: the
+// writer of backend/sqlite, whose groups are transactions that it commits itself,
+// the merger before it, whose batches stay open until that writer takes them, and
+// the feeder of the engine, which gathers idle workers.
 package batch
 
 import (
@@ -7,6 +13,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"sluice/internal/backoff"
 )
 
 // Group merges items of concurrent callers. It has no goroutine while it has
@@ -15,10 +23,14 @@ type Group[T any] struct {
 	apply func(ctx context.Context, items []*T) error
 	most  int
 
-	// patience is how long a trip may wait for as many as the last one had.
-	patience time.Duration
+	// patience is how long a trip may wait for as many as the last one had, gap
+	// how long it waits for whoever comes.
+	patience, gap time.Duration
 	// trips is how many may be under way at once.
 	trips int
+
+	// added is what nobody waits for.
+	added sync.WaitGroup
 
 	mu      sync.Mutex
 	waiting []*entry[T]
@@ -28,7 +40,7 @@ type Group[T any] struct {
 
 type entry[T any] struct {
 	item *T
-	done chan error
+	done chan error // nil if nobody waits
 }
 
 // New returns a group whose items are applied at most so many at once. apply
@@ -53,6 +65,24 @@ func (g *Group[T]) Trips(n int) *Group[T] {
 	return g
 }
 
+// Gap lets items gather for so long before every trip. It is for what nobody waits
+// for (see Add). It returns the group.
+func (g *Group[T]) Gap(gap time.Duration) *Group[T] {
+	g.gap = gap
+	return g
+}
+
+// Add applies an item soon, together with others, and does not wait for that. The
+// first of a trip's items lends it its ctx: one that lasts longer than a request.
+func (g *Group[T]) Add(ctx context.Context, item *T) {
+	if g.enter(&entry[T]{item: item}) {
+		g.added.Go(func() { g.run(ctx) })
+	}
+}
+
+// Wait returns when all that was added is applied. Nothing may be added meanwhile.
+func (g *Group[T]) Wait() { g.added.Wait() }
+
 // Do applies an item together with those of others and returns when that is
 // done. A caller whose ctx ends stops waiting; its item may still be applied,
 // and must not be read any more.
@@ -61,14 +91,10 @@ func (g *Group[T]) Do(ctx context.Context, item *T) error {
 		return err
 	}
 	e := &entry[T]{item, make(chan error, 1)}
-	g.mu.Lock()
-	g.waiting = append(g.waiting, e)
-	if g.running == 0 || g.running < g.trips && len(g.waiting) >= g.most {
-		g.running++
+	if g.enter(e) {
 		// The group serves many callers: the end of one of them is not its end.
 		go g.run(context.WithoutCancel(ctx))
 	}
-	g.mu.Unlock()
 	select {
 	case err := <-e.done:
 		return err
@@ -77,9 +103,22 @@ func (g *Group[T]) Do(ctx context.Context, item *T) error {
 	}
 }
 
+// enter lets an item wait for the next trip, and says whether the caller is to
+// begin one.
+func (g *Group[T]) enter(e *entry[T]) (begin bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = append(g.waiting, e)
+	begin = g.running == 0 || g.running < g.trips && len(g.waiting) >= g.most
+	if begin {
+		g.running++
+	}
+	return begin
+}
+
 func (g *Group[T]) run(ctx context.Context) {
 	for {
-		g.gather()
+		g.gather(ctx)
 		entries := g.next()
 		if entries == nil {
 			return
@@ -90,14 +129,20 @@ func (g *Group[T]) run(ctx context.Context) {
 		}
 		err := g.apply(ctx, items)
 		for _, e := range entries {
-			e.done <- err
+			if e.done != nil {
+				e.done <- err
+			}
 		}
 	}
 }
 
 // gather gives those who were woken by the last trip, or began together with
 // the caller, the chance to come along.
-func (g *Group[T]) gather() {
+func (g *Group[T]) gather(ctx context.Context) {
+	if g.gap > 0 {
+		backoff.Sleep(ctx, g.gap)
+		return
+	}
 	runtime.Gosched()
 	if g.patience <= 0 {
 		return

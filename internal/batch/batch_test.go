@@ -3,6 +3,7 @@ package batch_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -47,7 +48,7 @@ func TestCallersShareATrip(t *testing.T) {
 		trips := 0
 		g := batch.New(100, func(context.Context, []*item) error {
 			trips++
-			<-time.After(time.Second)
+			time.Sleep(time.Second)
 			return nil
 		})
 		var all sync.WaitGroup
@@ -75,7 +76,7 @@ func TestCallerThatGivesUpLeavesTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		applied := 0
 		g := batch.New(1, func(ctx context.Context, items []*item) error {
-			<-time.After(time.Minute)
+			time.Sleep(time.Minute)
 			applied += len(items)
 			return ctx.Err()
 		})
@@ -127,5 +128,69 @@ func TestTripsAtOnce(t *testing.T) {
 		}
 		close(release)
 		all.Wait()
+	})
+}
+
+// TestAddedItemsGather: nobody waits for them; those of a gap go together, and the
+// end of their context ends the gap and reaches the trip.
+func TestAddedItemsGather(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var trips, ended []int
+		g := batch.New(100, func(ctx context.Context, items []*item) error {
+			if trips = append(trips, len(items)); ctx.Err() != nil {
+				ended = append(ended, len(items))
+			}
+			return nil
+		}).Gap(time.Second)
+		for range 5 {
+			g.Add(t.Context(), &item{})
+			time.Sleep(100 * time.Millisecond)
+		}
+		g.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		g.Add(ctx, &item{})
+		g.Add(ctx, &item{})
+		cancel()
+		began := time.Now()
+		g.Wait()
+		if !slices.Equal(trips, []int{5, 2}) || !slices.Equal(ended, []int{2}) || time.Since(began) > 0 {
+			t.Errorf("trips of %v, of these %v after the end, which took %v", trips, ended, time.Since(began))
+		}
+	})
+}
+
+func TestReceive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		from := make(chan int, 10)
+		send := func(n int) {
+			for range n {
+				from <- 1
+			}
+		}
+		send(5)
+		if got := len(batch.Receive(t.Context(), from, 3, 0)); got != 3 {
+			t.Errorf("at most three: %d", got)
+		}
+		if got := len(batch.Receive(t.Context(), from, 10, 0)); got != 2 {
+			t.Errorf("what is there: %d", got)
+		}
+		go func() {
+			send(1)
+			time.Sleep(500 * time.Millisecond)
+			send(1)
+			time.Sleep(time.Second)
+			send(1)
+		}()
+		if got := len(batch.Receive(t.Context(), from, 10, time.Second)); got != 2 {
+			t.Errorf("what follows within a second: %d", got)
+		}
+		if got := len(batch.Receive(t.Context(), from, 10, time.Second)); got != 1 {
+			t.Errorf("what comes later: %d", got)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if got := batch.Receive(ended, from, 10, time.Second); got != nil {
+			t.Errorf("after the end: %v", got)
+		}
 	})
 }

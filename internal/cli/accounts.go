@@ -2,48 +2,64 @@ package cli
 
 import (
 	"context"
-	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/client"
 	"sluice/internal/domain"
 	"sluice/internal/httpapi/wire"
 )
 
-func (a *App) accounts(o *options) *cobra.Command {
-	return group("account", "List, set, schedule, pause, resume and delete accounts", a.accountList(o), a.accountSet(o),
-		a.accountSchedule(o), a.accountDelete(o),
-		a.accountMove(o, "pause", "Begin no more calls for an account until it is resumed",
+// accountCommands are those about accounts.
+type accountCommands struct{ *App }
+
+func (a accountCommands) accounts(o *options) *cobra.Command {
+	return group("account", "Add, list, show, set, schedule, pause, resume, delete and purge accounts", a.accountAdd(o), a.accountList(o), a.accountShow(o),
+		a.accountSet(o), a.accountSchedule(o), a.accountDelete(o), a.accountPurge(o),
+		a.accountMove(o, "pause", "Pause an account: begin no more calls for it until it is resumed",
 			func(ctx context.Context, s *session, login, reason string) (domain.Account, error) {
 				return s.Pause(ctx, login, reason)
 			}),
-		a.accountMove(o, "resume", "Let a paused account go on",
+		a.accountMove(o, "resume", "Resume a paused account",
 			func(ctx context.Context, s *session, login, _ string) (domain.Account, error) {
 				return s.Resume(ctx, login)
 			}))
 }
 
-func (a *App) accountList(o *options) *cobra.Command {
-	return &cobra.Command{Use: "list", Short: "List accounts", Args: noArguments,
+func (a accountCommands) accountList(o *options) *cobra.Command {
+	var f client.AccountFilter
+	var state string
+	var page paging
+	c := &cobra.Command{Use: "list", Short: "List accounts", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			f.States = strings.FieldsFunc(strings.ToLower(state), func(r rune) bool { return r == ',' })
 			return a.with(c.Context(), o, func(s *session) error {
-				accounts, err := s.Accounts(c.Context())
+				list, err := gather(page, func(p client.Page) (wire.AccountList, error) {
+					f.Page = p
+					return s.Accounts(c.Context(), f)
+				})
 				if err != nil {
 					return err
 				}
 				if o.json() {
-					return printJSON(a.Out, accounts)
+					return printJSON(a.Out, list)
 				}
+				defer a.more(list.NextCursor)
 				return table(a.Out, "ACCOUNT\tSOURCE\tLOGIN\tSTATE\tOWNER\tREASON", func(line func(string, ...any)) {
-					for _, acc := range accounts {
-						line("%d\t%s\t%s\t%s\t%s\t%s", acc.ID, acc.Source, acc.Login, acc.State, acc.Owner, orDash(acc.Reason))
+					for _, acc := range list.Items {
+						line("%d\t%s\t%s\t%s\t%s\t%s", acc.ID, acc.Source, acc.Login, acc.State, orDash(acc.Owner), orDash(acc.Reason))
 					}
 				})
 			})
 		}}
+	c.Flags().StringVar(&f.Source, "source", "", "only of this source")
+	c.Flags().StringVar(&state, "status", "", "only in these states, such as paused or deleted,purged")
+	page.register(c)
+	return c
 }
 
-func (a *App) accountMove(o *options, verb, short string, move func(context.Context, *session, string, string) (domain.Account, error)) *cobra.Command {
+func (a accountCommands) accountMove(o *options, verb, short string, move func(context.Context, *session, string, string) (domain.Account, error)) *cobra.Command {
 	var reason string
 	c := &cobra.Command{Use: verb + " LOGIN", Short: short,
 		Args: oneAccount,
@@ -56,26 +72,26 @@ func (a *App) accountMove(o *options, verb, short string, move func(context.Cont
 				if o.json() {
 					return printJSON(a.Out, account)
 				}
-				fmt.Fprintf(a.Out, "account %s is %s\n", account.Login, account.State)
+				say(a.Out, "account %s is %s\n", account.Login, account.State)
 				return nil
 			})
 		}}
 	if verb == "pause" {
-		c.Flags().StringVar(&reason, "reason", "paused by hand", "why, for whoever looks at it later")
+		c.Flags().StringVar(&reason, "reason", "paused by hand", "why, for those who look at it later")
 	}
 	return c
 }
 
-func (a *App) accountSet(o *options) *cobra.Command {
+func (a accountCommands) accountSet(o *options) *cobra.Command {
 	var keep int
-	var hours string
-	c := &cobra.Command{Use: "set LOGIN", Short: "Set what the owner of an account keeps for himself",
+	var hours, tokenFile string
+	c := &cobra.Command{Use: "set LOGIN", Short: "Renew an account's token, or set what is kept for its owner",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("`%s` takes one login or account id", c.CommandPath())
 			}
-			if !c.Flags().Changed("keep") && !c.Flags().Changed("hours") {
-				return usage("`%s` needs --keep or --hours", c.CommandPath())
+			if f := c.Flags(); !f.Changed("keep") && !f.Changed("hours") && !f.Changed("token-file") {
+				return usage("`%s` needs --token-file, --keep or --hours", c.CommandPath())
 			}
 			return nil
 		},
@@ -87,20 +103,37 @@ func (a *App) accountSet(o *options) *cobra.Command {
 			if c.Flags().Changed("hours") {
 				settings.Hours = &hours
 			}
+			if c.Flags().Changed("token-file") {
+				token, err := a.tokenOf(tokenFile, args[0])
+				if err != nil {
+					return err
+				}
+				settings.Token = &token
+			}
 			return a.with(c.Context(), o, func(s *session) error {
 				account, err := s.SetAccount(c.Context(), args[0], settings)
 				if err != nil {
 					return err
 				}
-				if o.json() {
-					return printJSON(a.Out, account)
-				}
-				fmt.Fprintf(a.Out, "the owner of %s keeps %d calls of each window, and the hours %s\n",
-					account.Login, account.Floor, orDash(account.Hours.String()))
-				return nil
+				return a.showSettings(o, account, settings)
 			})
 		}}
-	c.Flags().IntVar(&keep, "keep", 0, "calls of each quota window; 0 is what --floor says")
+	c.Flags().StringVar(&tokenFile, "token-file", "", "`FILE` with the account's new token, or with lines: login token; - reads the standard input; a paused account resumes with it")
+	c.Flags().IntVar(&keep, "keep", 0, "calls of each quota window; 0 means what --floor of the service says")
 	c.Flags().StringVar(&hours, "hours", "", "a time of day, such as 09:00-18:00 or 09:00-18:00 Asia/Seoul; empty for none")
 	return c
+}
+
+func (a accountCommands) showSettings(o *options, account domain.Account, changed wire.AccountSettings) error {
+	if o.json() {
+		return printJSON(a.Out, account)
+	}
+	if changed.Token != nil {
+		say(a.Out, "the token of %s is renewed; the account is %s\n", account.Login, account.State)
+	}
+	if changed.Floor != nil || changed.Hours != nil {
+		say(a.Out, "the owner of %s keeps %d calls of each window, and the hours %s\n",
+			account.Login, account.Floor, orDash(account.Hours.String()))
+	}
+	return nil
 }

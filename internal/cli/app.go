@@ -1,6 +1,17 @@
 // Package cli is the command line of Sluice. Commands speak to a service
 // through its HTTP API only: to one that runs elsewhere, or to one that the
 // program's main assembles inside this process.
+//
+//   - app.go: App, what all commands share: output, settings, exit codes.
+//   - session.go: how a command finds a service, or opens one.
+//   - help.go, examples.go, misuse.go: help pages, and what is said of mistakes.
+//   - A file for each command or group of them, with a type that embeds App:
+//     collect.go (with dryrun.go, results.go, tokens.go), accounts.go and
+//     schedules.go, runs.go, jobs.go, quota.go, timers.go, snapshots.go (with dead
+//     letters), archive.go, access.go (tokens and the audit log), stats.go, export.go, up.go, doctor.go, health.go,
+//     demo.go and demorefresh.go, simulate.go and simmaplestory.go, load.go.
+//   - follow.go, board.go, describe.go, screen.go, style.go, print.go: the progress
+//     of runs, and how things are shown.
 package cli
 
 import (
@@ -20,7 +31,7 @@ import (
 	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/load"
-	"sluice/internal/schedule"
+	"sluice/internal/logs"
 )
 
 // The exit codes.
@@ -29,6 +40,7 @@ const (
 	exitFailed       = 1
 	exitUsage        = 2
 	exitUnauthorized = 4
+	exitInterrupted  = 130 // as shells say it of what ended by Ctrl-C
 )
 
 // Service is an engine with its API inside this process.
@@ -39,69 +51,42 @@ type Service struct {
 	Start, Close func(context.Context) error
 	// Stopping ends event streams, so that the API can be shut down.
 	Stopping func()
+	// Failed is closed when the service has stopped by itself; Err tells why.
+	Failed <-chan struct{}
+	Err    func() error
+	// HasTokens says whether there are tokens of the API beside that of the
+	// settings; nil means that there are none.
+	HasTokens func(context.Context) bool
 	// Announce tells other processes on the data folder where the API is.
 	Announce func(url string) error
 }
 
-// ServiceOptions is what commands can choose about a service.
+// ServiceOptions is what a command opens a service with.
 type ServiceOptions struct {
-	DataDir   string
-	Holder    string
-	Servers   Servers
-	Roles     Roles
-	GitHubURL string
-	APIToken  string
-	Workers   int
-	// Floor is what quota owners keep for themselves.
-	Floor int
-	// Limit is what a window is assumed to allow until the upstream says; 0 is
-	// GitHub's 5,000.
-	Limit int
-	// Window is how long a window is assumed to last until the upstream says;
-	// 0 is GitHub's hour.
-	Window time.Duration
-	// Points is the secondary limit per endpoint and minute; 0 is GitHub's.
-	Points int
-	// PoolTokens lets owners lend calls for public data to each other.
-	PoolTokens bool
-	// Lease is how long a silent worker keeps its job.
-	Lease time.Duration
-	// DiscoverOnly makes no call but those that find out what there is.
-	DiscoverOnly bool
-	Collect      Selection
-	Timers       Timers
-	MapleStory   MapleStory
-	// Harvest says when accounts are collected again by themselves; nil is
-	// never.
-	Harvest *schedule.Policy
-	// HookSecret is what GitHub signs its webhooks with; "" takes none.
-	HookSecret string
-	Log        *slog.Logger
-}
-
-// Timers is how timers are triggered and delivered.
-type Timers struct {
-	// Keyspace lets Redis's key expiry trigger them instead of the due set.
-	Keyspace bool
-	// WebhookSecret signs webhooks; AllowPrivate lets them go to addresses that
-	// are not on the open internet.
-	WebhookSecret string
-	AllowPrivate  bool
-}
-
-// Selection is what is collected beside the repositories that an account owns,
-// and how.
-type Selection struct {
-	Collaborator, Contributed bool
-	OwnCommits, NoGraphQL     bool
-	SweepEvery                time.Duration
+	// Config are the settings, as the command has changed them.
+	config.Config
+	// Look says that nothing may be made or migrated.
+	Look bool
+	// Holder tells other processes who has the data folder.
+	Holder string
+	// Exposed says that other machines can reach the API.
+	Exposed bool
+	Log     *slog.Logger
 }
 
 // App is the program.
 type App struct {
+	// In is what a person, or another program, says; nil is nobody.
+	In       io.Reader
 	Out, Err io.Writer
 	Env      func(string) (string, bool)
-	Now      func() time.Time
+	// Environ lists the environment as lines NAME=value; nil means that there is
+	// nothing to find wrong with it.
+	Environ func() []string
+	Now     func() time.Time
+	// Sleep waits between two looks, and reports false when ctx ended first; nil
+	// sleeps.
+	Sleep func(ctx context.Context, d time.Duration) bool
 	// Open assembles a service; it is not started yet.
 	Open func(context.Context, ServiceOptions) (*Service, error)
 	// Check examines a data folder without changing it.
@@ -110,9 +95,18 @@ type App struct {
 	Load func(context.Context, ServiceOptions) (*load.Backend, error)
 	// Holder says who has a data folder, "" if nobody.
 	Holder func(dir string) string
+	// HasData says whether a data folder holds a database; nil means that every
+	// folder does.
+	HasData func(dir string) bool
 	// CheckLogin refuses what cannot be a login of the upstream.
 	CheckLogin func(login string) error
 	Version    string
+	Build      Build
+	// Keep is what is done to a data folder and its key.
+	Keep Keeper
+	// DefaultFiles are where a configuration file is looked for, after the data
+	// folder, when none is named.
+	DefaultFiles []string
 
 	// screen is Err, shared by messages and the progress board.
 	screen *screen
@@ -148,14 +142,15 @@ func usage(format string, args ...any) error {
 // Run executes a command line and returns the exit code.
 func (a *App) Run(ctx context.Context, args []string) int {
 	a.screen = &screen{out: a.Err}
-	root := a.root() //nolint:contextcheck // commands get their context when they are executed
-	root.SetArgs(args)
+	root := a.root()                          //nolint:contextcheck // commands get their context when they are executed
+	root.SetArgs(append([]string{}, args...)) // none are not those of the process
 	root.SetOut(a.Out)
 	root.SetErr(a.screen)
-	err := root.ExecuteContext(ctx)
+	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
+	err = interrupted(ctx, command, err)
 	var exit *exitError
 	code := exitFailed
 	switch {
@@ -166,37 +161,34 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	case domain.CodeOf(err) == domain.CodeUnauthorized:
 		code = exitUnauthorized
 	}
-	fmt.Fprintln(a.screen, "sluice: "+err.Error())
+	fmt.Fprintln(a.screen, "sluice: "+domain.PrintableLines(err.Error()))
 	return code
 }
 
-// options are the flags that every command has.
+// options are the settings of a command; each may change them before it opens a
+// service.
 type options struct {
-	configFile string
-	dataDir    string
-	server     string
-	apiToken   string
-	githubURL  string
-	output     string
-	logLevel   string
-	workers    int
-	floor      int
-	points     int
-	limit      int
-	window     time.Duration
-	lease      time.Duration
-	poolTokens bool
-	// discoverOnly is set by a dry run.
-	discoverOnly bool
-	selection    Selection
-	servers      Servers
-	timers       Timers
-	timerTrigger string
-	mapleStory   MapleStory
+	config.Config
+	// origin is where they came from, and typed what stood on the command line.
+	origin config.Origin
+	typed  map[string]bool
+}
+
+// indifferent are the commands that wrong settings do not hinder.
+var indifferent = map[string]bool{"version": true, "config init": true}
+
+// load fills the settings of a command that is about to be done.
+func (a *App) load(c *cobra.Command, o *options, known []string) error {
+	o.typed = map[string]bool{}
+	c.Flags().Visit(func(f *pflag.Flag) { o.typed[f.Name] = true })
+	o.origin = config.Origin{Flags: c.Flags(), Command: pathOf(c), Env: a.Env, Known: known, Files: a.DefaultFiles}
+	// Only `up` is sure to open the servers it is given.
+	err := o.Load(o.origin, c.Name() == "up" || o.origin.Command == "config check")
+	return a.withoutItsFile(o, err)
 }
 
 func (a *App) root() *cobra.Command {
-	o := &options{}
+	o := &options{Config: config.Default()}
 	root := &cobra.Command{
 		Use:           "sluice",
 		Short:         "A complete, fresh, local copy of data behind an API that rations its calls",
@@ -205,125 +197,61 @@ func (a *App) root() *cobra.Command {
 		Args: knownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	f := root.PersistentFlags()
-	f.StringVar(&o.configFile, "config", "", "YAML file with any of these settings")
-	f.StringVar(&o.dataDir, "data-dir", "sluice-data", "folder of the embedded database")
-	o.servers.register(f)
-	f.StringVar(&o.server, "server", "", "URL of a running service to use instead of the data folder")
-	f.StringVar(&o.apiToken, "api-token", "", "token of the API, as @FILE; or set SLUICE_API_TOKEN")
-	f.StringVar(&o.githubURL, "github-url", "https://api.github.com", "GitHub's API; https://HOST/api/v3 for Enterprise Server")
-	f.StringVar(&o.output, "output", "text", "text or json")
-	f.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error; error while progress is shown, unless given")
-	f.IntVar(&o.workers, "workers", 16, "upstream calls under way at once")
-	f.IntVar(&o.floor, "floor", 100, "calls of each quota window that its owner keeps for himself")
-	f.IntVar(&o.limit, "assume-limit", 5000, "calls that a quota window allows, until the upstream says")
-	f.DurationVar(&o.window, "assume-window", time.Hour, "how long a quota window lasts, until the upstream says")
-	f.IntVar(&o.points, "points-per-minute", 0, "secondary limit per endpoint and minute; 0 is GitHub's own")
-	f.DurationVar(&o.lease, "lease", 15*time.Second, "how long a worker may be silent before its job is given to another")
-	f.BoolVar(&o.poolTokens, "pool-tokens", false, "let owners lend calls for public data to each other")
-	f.BoolVar(&o.selection.Collaborator, "collaborator", false, "also collect repositories that the account collaborates on")
-	f.BoolVar(&o.selection.Contributed, "contributed", false, "also collect repositories that the account contributed to")
-	f.BoolVar(&o.selection.OwnCommits, "own-commits", false, "collect the account's own commits only")
-	f.BoolVar(&o.selection.NoGraphQL, "no-graphql", false, "collect by REST alone, for servers without GraphQL")
-	f.DurationVar(&o.selection.SweepEvery, "sweep-every", 7*24*time.Hour, "how often to look for deleted issues and pulls; negative is never")
-	f.StringVar(&o.timerTrigger, "timer-trigger", triggerDueSet, "what fires timers where there is Redis: due-set, or keyspace for key expiry")
-	f.StringVar(&o.timers.WebhookSecret, "webhook-secret", "", "secret that signs the webhooks of timers, as @FILE; or set SLUICE_WEBHOOK_SECRET")
-	f.BoolVar(&o.timers.AllowPrivate, "webhook-allow-private", false, "let webhooks go to private and loopback addresses")
-	o.mapleStory.register(f)
+	config.RegisterGlobal(root.PersistentFlags(), &o.Config)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.demo(o), a.up(o), a.collect(o), a.sim(o), a.accounts(o), a.runs(o), a.jobs(o), a.timers(o), a.refresh(o), a.snapshots(o), a.deadLetters(o), a.archive(o), a.stats(o), a.export(o), a.load(o), a.doctor(o), a.health(o))
+	addGrouped(root, "Collect:", upCommand{a}.up(o), collectCommand{a}.collect(o), accountCommands{a}.accounts(o),
+		snapshotCommands{a}.refresh(o), timerCommands{a}.timers(o))
+	addGrouped(root, "Look:", runCommands{a}.runs(o), jobCommands{a}.jobs(o), quotaCommands{a}.quota(o),
+		snapshotCommands{a}.snapshots(o), statsCommands{a}.stats(o), exportCommand{a}.export(o), compareCommand{a}.compare(o))
+	addGrouped(root, "Operate:", deadLetterCommands{a}.deadLetters(o), archiveCommands{a}.archive(o), notifyCommands{a}.notify(o), accessCommands{a}.tokens(o), accessCommands{a}.audit(o), doctorCommand{a}.doctor(o), healthCommand{a}.health(o),
+		keepCommands{a}.backup(o), keepCommands{a}.restore(o), keepCommands{a}.key(o), configCommands{a}.configuration(o), versionCommand{a}.version(o))
+	addGrouped(root, "Try out:", demoCommand{a}.demo(o), simCommands{a}.sim(o), loadCommand{a}.load(o))
+	root.AddCommand(settingsTopic(), referenceCommand())
+	root.SetHelpCommand(helpCommand(root))
+	finish(root, &o.Config)
 	known := flagNames(root)
-	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return a.settle(c, o, known) }
+	visit(root, func(c *cobra.Command) { a.completions(c, o, func() []string { return known }) })
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		if strings.HasPrefix(c.Name(), cobra.ShellCompRequestCmd) {
+			return nil // what is offered must not depend on what is wrong elsewhere
+		}
+		a.warnOfVariables(known)
+		if err := a.load(c, o, known); err != nil && !indifferent[pathOf(c)] {
+			return err
+		}
+		return nil
+	}
 	return root
 }
 
-// settle applies environment and file, and checks what every command needs.
-func (a *App) settle(c *cobra.Command, o *options, known []string) error {
-	if o.configFile == "" {
-		o.configFile, _ = a.Env(config.EnvName("config"))
+// warnOfVariables names the variables that nothing reads.
+func (a *App) warnOfVariables(known []string) {
+	if a.Environ == nil {
+		return
 	}
-	onCommandLine := typed(c)
-	if err := config.Apply(c.Flags(), o.configFile, a.Env, known); err != nil {
-		return err
+	for _, text := range config.UnknownVariables(a.Environ(), known) {
+		say(a.screen, "sluice: warning: %s\n", text)
 	}
-	if err := o.servers.settle(onCommandLine); err != nil {
-		return err
-	}
-	if o.output != "text" && o.output != "json" {
-		return usage("--output is text or json, not %q", o.output)
-	}
-	if o.workers < 1 || o.workers > 10_000 {
-		return usage("--workers is %d; it must be between 1 and 10,000", o.workers)
-	}
-	if o.limit < 1 {
-		return usage("--assume-limit is %d; it must be at least 1", o.limit)
-	}
-	if o.window <= 0 {
-		return usage("--assume-window is %v; it must be positive", o.window)
-	}
-	if o.lease < time.Second {
-		return usage("--lease is %v; it must be at least 1s", o.lease)
-	}
-	if o.floor < 0 {
-		return usage("--floor is %d; it cannot be negative", o.floor)
-	}
-	switch o.timerTrigger {
-	case triggerDueSet, triggerKeyspace:
-		o.timers.Keyspace = o.timerTrigger == triggerKeyspace
-	default:
-		return usage("--timer-trigger is %s or %s, not %q", triggerDueSet, triggerKeyspace, o.timerTrigger)
-	}
-	if o.timers.Keyspace && !o.servers.Shared() {
-		return usage("--timer-trigger %s needs --redis: it is Redis whose keys expire", triggerKeyspace)
-	}
-	if err := o.mapleStory.check(); err != nil {
-		return err
-	}
-	for flag, value := range map[string]*string{"webhook-secret": &o.timers.WebhookSecret, "maplestory-key": &o.mapleStory.Key} {
-		if err := a.readSecret(c, flag, value); err != nil {
-			return err
-		}
-	}
-	return a.readSecret(c, "api-token", &o.apiToken)
 }
 
-// What can trigger timers.
-const (
-	triggerDueSet   = "due-set"
-	triggerKeyspace = "keyspace"
-)
-
-// readSecret takes a secret from a file or the environment; one on the command
-// line would be seen by everybody on the machine.
-func (a *App) readSecret(c *cobra.Command, flag string, value *string) error {
-	if !c.Flags().Changed(flag) {
-		return nil
-	}
-	inEnvironment, given := a.Env(config.EnvName(flag))
-	if !strings.HasPrefix(*value, "@") && (!given || *value != inEnvironment) {
-		return usage("--%s takes @FILE, so that it is in no process list; or set %s", flag, config.EnvName(flag))
-	}
-	return readIfFile(flag, value)
-}
-
-func (o *options) json() bool { return o.output == "json" }
+func (o *options) json() bool { return o.Output == "json" }
 
 func (a *App) logger(o *options) (*slog.Logger, error) {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
-		return nil, usage("--log-level is debug, info, warn or error, not %q", o.logLevel)
+	if err := level.UnmarshalText([]byte(o.Log.Level)); err != nil {
+		return nil, usage("--log-level is debug, info, warn or error, not %q", o.Log.Level)
 	}
-	return slog.New(slog.NewTextHandler(a.screen, &slog.HandlerOptions{Level: level})), nil
+	return logs.New(a.screen, o.Log.Format, level), nil
 }
 
+// service is what a command opens a service with. Only `up` collects accounts
+// again by itself.
 func (a *App) service(o *options, holder string) (ServiceOptions, error) {
 	log, err := a.logger(o)
-	return ServiceOptions{
-		DataDir: o.dataDir, Holder: holder, Servers: o.servers, Roles: everything, GitHubURL: o.githubURL, APIToken: o.apiToken,
-		Workers: o.workers, Floor: o.floor, Limit: o.limit, Window: o.window, Points: o.points, PoolTokens: o.poolTokens, Lease: o.lease,
-		DiscoverOnly: o.discoverOnly, Collect: o.selection, Timers: o.timers, MapleStory: o.mapleStory, Log: log,
-	}, err
+	so := ServiceOptions{Config: o.Config, Holder: holder, Log: log}
+	so.Harvest.On = false
+	return so, err
 }
 
 func (a *App) style(w io.Writer) style {
@@ -335,52 +263,6 @@ func (a *App) style(w io.Writer) style {
 // were asked for: progress tells the same in better words.
 func (o *options) quietly(c *cobra.Command) {
 	if !c.Flags().Changed("log-level") {
-		o.logLevel = "error"
+		o.Log.Level = "error"
 	}
-}
-
-// knownCommand refuses what is no command, naming the nearest.
-func knownCommand(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	var names []string
-	for _, sub := range c.Commands() {
-		names = append(names, sub.Name())
-	}
-	return usage("unknown command %q%s; `%s --help` lists them all", args[0], config.Suggest(args[0], names), c.CommandPath())
-}
-
-// noArguments refuses arguments where there is no use for any.
-func noArguments(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("`%s` takes no arguments, but got %q; see `%[1]s --help`", c.CommandPath(), args[0])
-	}
-	return nil
-}
-
-// flagError names the flag that was meant.
-func flagError(c *cobra.Command, err error) error {
-	text := err.Error()
-	if typed, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
-		names := flagNames(c)
-		for i, name := range names {
-			names[i] = "--" + name
-		}
-		return usage("unknown flag --%s%s", typed, config.Suggest("--"+typed, names))
-	}
-	return usage("%s; see `%s --help`", text, c.CommandPath())
-}
-
-// flagNames lists the flags of a command and everything below it.
-func flagNames(c *cobra.Command) []string {
-	var names []string
-	add := func(f *pflag.Flag) { names = append(names, f.Name) }
-	c.Flags().VisitAll(add)
-	c.PersistentFlags().VisitAll(add)
-	c.InheritedFlags().VisitAll(add)
-	for _, sub := range c.Commands() {
-		names = append(names, flagNames(sub)...)
-	}
-	return names
 }

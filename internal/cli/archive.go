@@ -2,20 +2,23 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"sluice/internal/archive"
+	"sluice/internal/client"
 	"sluice/internal/domain"
 	"sluice/internal/httpapi/wire"
 )
 
-func (a *App) archive(o *options) *cobra.Command {
-	c := group("archive", "List, verify, restore and write out values of snapshots that are older than 30 days",
+// archiveCommands are those about archived values.
+type archiveCommands struct{ *App }
+
+func (a archiveCommands) archive(o *options) *cobra.Command {
+	c := group("archive", "List, verify, restore and export values of snapshots that are older than 30 days",
 		a.archiveList(o), a.archiveVerify(o), a.archiveRestore(o), a.archiveExport(o), a.archiveRun(o))
-	c.Long = c.Short + ".\nThe service needs --archive: a folder, or a bucket such as s3://NAME?region=REGION, gs://NAME or azblob://NAME."
+	c.Long = c.Short + ".\nThe service needs --archive: a folder, or a bucket such as s3://NAME?region=REGION or gs://NAME."
 	return c
 }
 
@@ -51,24 +54,28 @@ func checkDays(days ...string) error {
 	return nil
 }
 
-func (a *App) archiveList(o *options) *cobra.Command {
+func (a archiveCommands) archiveList(o *options) *cobra.Command {
 	var source string
 	var days span
+	var page paging
 	c := &cobra.Command{Use: "list", Short: "List what is archived, by day", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := days.settle(); err != nil {
 				return err
 			}
 			return a.with(c.Context(), o, func(s *session) error {
-				list, err := s.Archived(c.Context(), source, days.from, days.to)
+				list, err := gather(page, func(p client.Page) (wire.ArchiveList, error) {
+					return s.Archived(c.Context(), source, days.from, days.to, p)
+				})
 				if err != nil {
 					return err
 				}
 				if o.json() {
 					return printJSON(a.Out, list)
 				}
+				defer a.more(list.NextCursor)
 				return table(a.Out, "DAY\tSOURCE\tFILES\tROWS\tBYTES\tCOLD", func(line func(string, ...any)) {
-					for _, d := range list.Days {
+					for _, d := range list.Items {
 						line("%s\t%s\t%s\t%s\t%s\t%s", d.Day, d.Source, count(d.Files), count(d.Rows), count(d.Bytes), coldness(d))
 					}
 				})
@@ -76,6 +83,7 @@ func (a *App) archiveList(o *options) *cobra.Command {
 		}}
 	days.register(c)
 	c.Flags().StringVar(&source, "source", "", "only of this source")
+	page.register(c)
 	return c
 }
 
@@ -90,7 +98,7 @@ func coldness(d wire.ArchiveDay) string {
 	return count(d.ColdFiles) + " of " + plural(int(d.Files), "file")
 }
 
-func (a *App) archiveVerify(o *options) *cobra.Command {
+func (a archiveCommands) archiveVerify(o *options) *cobra.Command {
 	var q wire.ArchiveVerifyRequest
 	c := &cobra.Command{Use: "verify [DAY…]", Short: "Read files back and check every row; all of them unless days are named",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -110,20 +118,20 @@ func (a *App) archiveVerify(o *options) *cobra.Command {
 	return c
 }
 
-func (a *App) showVerified(o *options, found wire.ArchiveVerified) error {
+func (a archiveCommands) showVerified(o *options, found wire.ArchiveVerified) error {
 	if o.json() {
 		if err := printJSON(a.Out, found); err != nil {
 			return err
 		}
 	} else {
 		for _, d := range found.Damaged {
-			fmt.Fprintln(a.Out, d.Key)
-			fmt.Fprintf(a.screen, "%s\n", d.Error)
+			say(a.Out, "%s\n", d.Key)
+			say(a.screen, "%s\n", d.Error)
 		}
-		fmt.Fprintf(a.screen, "read back: %s, %s, %s\n", plural(int(found.Files), "file"), plural(int(found.Rows), "row"), plural(int(found.Bytes), "byte"))
+		say(a.screen, "read back: %s, %s, %s\n", plural(int(found.Files), "file"), plural(int(found.Rows), "row"), plural(int(found.Bytes), "byte"))
 	}
 	if found.DamagedFiles > 0 {
-		return domain.Errorf(domain.CodeCorrupt, "%s of %s damaged or unreadable; put copies in their places from a backup of the archive", count(found.DamagedFiles), plural(int(found.Files), "file"))
+		return domain.Errorf(domain.CodeCorrupt, "%s of %s damaged or unreadable; replace them from a backup of the archive", count(found.DamagedFiles), plural(int(found.Files), "file"))
 	}
 	return nil
 }
@@ -154,12 +162,12 @@ func settleSelection(q *wire.ArchiveRestoreRequest, days *span, args []string) e
 	return nil
 }
 
-func (a *App) archiveRestore(o *options) *cobra.Command {
+func (a archiveCommands) archiveRestore(o *options) *cobra.Command {
 	var q wire.ArchiveRestoreRequest
 	var days span
 	c := &cobra.Command{Use: "restore KEY | --day DAY", Short: "Put archived values back into the store",
-		Long: "Put archived values back into the store. The files stay, and the next archiving takes\n" +
-			"the values out of the store again. Of a damaged file nothing is put back.",
+		Long: "Put archived values back into the store. The files stay, and the next run of the archive\n" +
+			"moves the values out again. Nothing is put back from a damaged file.",
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := settleSelection(&q, &days, args); err != nil {
 				return err
@@ -172,7 +180,7 @@ func (a *App) archiveRestore(o *options) *cobra.Command {
 				if o.json() {
 					return printJSON(a.Out, done)
 				}
-				fmt.Fprintf(a.Out, "%s put back\n", plural(int(done.Values), "value"))
+				say(a.Out, "%s put back\n", plural(int(done.Values), "value"))
 				return nil
 			})
 		}}
@@ -180,7 +188,7 @@ func (a *App) archiveRestore(o *options) *cobra.Command {
 	return c
 }
 
-func (a *App) archiveExport(o *options) *cobra.Command {
+func (a archiveCommands) archiveExport(o *options) *cobra.Command {
 	var q wire.ArchiveRestoreRequest
 	var days span
 	var out string
@@ -196,7 +204,7 @@ func (a *App) archiveExport(o *options) *cobra.Command {
 	return c
 }
 
-func (a *App) exportArchive(ctx context.Context, s *session, q wire.ArchiveRestoreRequest, file string) error {
+func (a archiveCommands) exportArchive(ctx context.Context, s *session, q wire.ArchiveRestoreRequest, file string) error {
 	if file == "" || file == "-" {
 		_, err := s.ExportArchive(ctx, q, a.Out)
 		return err
@@ -207,12 +215,12 @@ func (a *App) exportArchive(ctx context.Context, s *session, q wire.ArchiveResto
 		return err
 	})
 	if err == nil {
-		fmt.Fprintf(a.screen, "%s in %s\n", plural(int(n), "value"), file)
+		say(a.screen, "%s in %s\n", plural(int(n), "value"), file)
 	}
 	return err
 }
 
-func (a *App) archiveRun(o *options) *cobra.Command {
+func (a archiveCommands) archiveRun(o *options) *cobra.Command {
 	return &cobra.Command{Use: "run", Short: "Archive now what is old enough, instead of at the daily hour", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), o, func(s *session) error {
@@ -223,7 +231,7 @@ func (a *App) archiveRun(o *options) *cobra.Command {
 				if o.json() {
 					return printJSON(a.Out, done)
 				}
-				fmt.Fprintf(a.Out, "%s archived in %s of %s bytes; %s moved to cold storage\n", plural(int(done.Archived.Values), "value"),
+				say(a.Out, "%s archived in %s of %s bytes; %s moved to cold storage\n", plural(int(done.Archived.Values), "value"),
 					plural(int(done.Archived.Files), "new file"), count(done.Archived.Bytes), plural(int(done.Cooled.Files), "file"))
 				return nil
 			})

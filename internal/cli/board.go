@@ -74,7 +74,7 @@ func (b *board) say(p engine.Progress) {
 		return
 	}
 	b.said[p.ID] = saying{p.Status, why, now}
-	fmt.Fprintf(b.screen, "%s run %d %s: %s\n", p.Login, p.ID, p.Status, b.describe(p))
+	say(b.screen, "%s run %d %s: %s\n", p.Login, p.ID, p.Status, painted(b.describe(p, gapsUnknown)))
 }
 
 func (b *board) redraw(stands bool) string {
@@ -125,8 +125,8 @@ func rank(p engine.Progress) int {
 // row begins with what matters most: a narrow terminal cuts off its end.
 func (b *board) row(p engine.Progress) string {
 	const barWidth = 20
-	line := fmt.Sprintf("%-20.20s %s %15s", p.Login, b.bar(p, barWidth), b.pages(p))
-	if fortune := b.fortune(p); fortune != "" {
+	line := fmt.Sprintf("%-20.20s %s %15s", domain.Printable(p.Login), b.bar(p, barWidth), b.pages(p))
+	if fortune := b.fortune(p, gapsUnknown); fortune != "" {
 		line += "  " + fortune + ";"
 	}
 	return clip(line+" "+b.effort(p), b.size.width)
@@ -189,7 +189,7 @@ func (b *board) outlook() string {
 	if last.Ends.IsZero() {
 		return text
 	}
-	text += " calls, until about " + last.Ends.Local().Format("15:04:05") + "; " + last.Bottleneck + " is the bottleneck"
+	text += " calls, until about " + b.clock(last.Ends) + "; " + last.Bottleneck + " is the bottleneck"
 	if gain := last.Ends.Sub(last.EndsWithOneMore).Round(time.Second); gain > time.Second {
 		text += ", one more owner's token would save " + gain.String()
 	}

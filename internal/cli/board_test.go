@@ -10,6 +10,7 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/engine"
+	"sluice/internal/httpapi/wire"
 	"sluice/internal/quota"
 )
 
@@ -52,17 +53,32 @@ func TestDescribe(t *testing.T) {
 	stumbling := running(1, 1, 3)
 	stumbling.Failed = 1
 	for want, p := range map[string]engine.Progress{
-		"3/1,200 pages, waits for graphql quota until 12:00:15, about 1m30s to go; 3 calls, 300 documents; quota left: core 4,321, graphql 0": rich,
-		"0/4 pages, 0 calls, 0 documents":                                                                   running(1, 0, 4),
-		"4/4 pages, complete in 2.5s; 4 calls, 400 documents":                                               ended(running(1, 4, 4), domain.RunCompleted, ""),
-		"4/4 pages, ended after 2.5s without what 1 failed job should have brought; 3 calls, 300 documents": partial,
-		"1/4 pages, FAILED: no such user; 1 calls, 100 documents":                                           ended(running(1, 1, 4), domain.RunFailed, "no such user"),
-		"1/4 pages, CANCELED: -; 1 calls, 100 documents":                                                    ended(running(1, 1, 4), domain.RunCanceled, ""),
-		"4/4 pages, computing statistics; 4 calls, 400 documents":                                           {Run: finalizing()},
-		"1/2 pages, 1 calls, 100 documents":                                                                 late,
-		"2/3 pages, 1 job failed; 1 calls, 100 documents":                                                   stumbling,
+		"3/1,200 pages, waits for graphql quota until 12:00:15Z, about 1m30s to go; 3 calls, 300 documents; quota left: core 4,321, graphql 0": rich,
+		"0/4 pages, 0 calls, 0 documents":                                                                     running(1, 0, 4),
+		"4/4 pages, ended in 2.5s; 4 calls, 400 documents":                                                    ended(running(1, 4, 4), domain.RunCompleted, ""),
+		"4/4 pages, ended after 2.5s without what 1 failed job should have collected; 3 calls, 300 documents": partial,
+		"1/4 pages, FAILED: no such user; 1 calls, 100 documents":                                             ended(running(1, 1, 4), domain.RunFailed, "no such user"),
+		"1/4 pages, CANCELED: -; 1 calls, 100 documents":                                                      ended(running(1, 1, 4), domain.RunCanceled, ""),
+		"4/4 pages, computing statistics; 4 calls, 400 documents":                                             {Run: finalizing()},
+		"1/2 pages, 1 calls, 100 documents":                                                                   late,
+		"2/3 pages, 1 job failed; 1 calls, 100 documents":                                                     stumbling,
 	} {
-		if got := (narrator{now: (&clock{noon}).now}).describe(p); got != want {
+		if got := (narrator{now: (&clock{noon}).now}).describe(p, gapsUnknown); got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}
+
+// TestDescribeGoesByTheLedger: that no job failed does not make a run complete.
+func TestDescribeGoesByTheLedger(t *testing.T) {
+	whole := ended(running(1, 4, 4), domain.RunCompleted, "")
+	for want, sum := range map[string]wire.LedgerSummary{
+		"complete in 2.5s":           {PagesKnown: 4, PagesStored: 4},
+		"ended after 2.5s with gaps": {PagesKnown: 4, PagesStored: 4, PagesUnknown: 1, Gaps: 1},
+		"ended in 2.5s":              {PagesKnown: 4, PagesStored: 4, Pruned: true},
+	} {
+		got := (narrator{now: (&clock{noon}).now}).describe(whole, completenessOf(sum))
+		if want = "4/4 pages, " + want + "; 4 calls, 400 documents"; got != want {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
 	}
@@ -75,25 +91,31 @@ func finalizing() domain.Run {
 }
 
 func TestWaitText(t *testing.T) {
+	n, soon := narrator{now: (&clock{noon}).now}, noon.Add(5*time.Second)
 	for _, tc := range []struct {
 		reason string
 		until  time.Time
 		want   string
 	}{
-		{"primary", noon, "waits for graphql quota until 12:00:00"},
-		{"floor", noon, "waits for graphql quota beyond what its owner keeps until 12:00:00"},
-		{"points", noon, "waits for the secondary limit of graphql until 12:00:00"},
-		{"concurrency", noon, "waits for the secondary limit of graphql until 12:00:00"},
-		{"retry_after", noon, "waits as the upstream asked until 12:00:00"},
-		{"no network", noon, "no network, trying again at 12:00:00"},
+		{"primary", soon, "waits for graphql quota until 12:00:05Z"},
+		{"floor", soon, "waits for graphql quota beyond what its owner keeps until 12:00:05Z"},
+		{"points", soon, "waits for the secondary limit of graphql until 12:00:05Z"},
+		{"concurrency", soon, "waits for the secondary limit of graphql until 12:00:05Z"},
+		{"retry_after", soon, "waits because the upstream asked it to until 12:00:05Z"},
+		{"no network", soon, "no network, trying again at 12:00:05Z"},
 		{"the token is not accepted", time.Time{}, "the token is not accepted"},
+		{"backoff", soon, "waits after a limit that does not say when it ends until 12:00:05Z"},
+		{"primary", noon, "waits for graphql quota, which ends any moment"},
+		{"no network", noon.Add(-time.Hour), "no network, which ends any moment"},
+		{"primary", noon.Add(36 * time.Hour), "waits for graphql quota until " + noon.Add(36*time.Hour).Local().Format("2006-01-02 15:04:05 MST")},
+		{"primary", noon.AddDate(1, 0, 0), "waits for graphql quota until " + noon.AddDate(1, 0, 0).Local().Format("2006-01-02 15:04:05 MST")},
 	} {
-		if got := waitText(waiting(running(1, 0, 1), tc.reason, tc.until)); got != tc.want {
+		if got := n.waitText(waiting(running(1, 0, 1), tc.reason, tc.until)); got != tc.want {
 			t.Errorf("got %q, want %q", got, tc.want)
 		}
 	}
-	both := waiting(waiting(running(1, 0, 1), "primary", noon), "disk full", noon.Add(time.Second))
-	if got, want := waitText(both), "waits for graphql quota until 12:00:00; disk full, trying again at 12:00:01"; got != want {
+	both := waiting(waiting(running(1, 0, 1), "primary", soon), "disk full", noon.Add(time.Second))
+	if got, want := n.waitText(both), "waits for graphql quota until 12:00:05Z; disk full, trying again at 12:00:01Z"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if waitsForPerson(both) || !waitsForPerson(waiting(both, "paused", time.Time{})) {
@@ -118,7 +140,7 @@ func TestPlainLines(t *testing.T) {
 	}
 	step(0, running(1, 0, 4), "user-1 run 1 RUNNING: 0/4 pages")
 	step(time.Second, running(1, 1, 4), "")
-	step(time.Second, waiting(running(1, 1, 4), "primary", noon.Add(15*time.Second)), "waits for graphql quota until 12:00:15")
+	step(time.Second, waiting(running(1, 1, 4), "primary", noon.Add(15*time.Second)), "waits for graphql quota until 12:00:15Z")
 	step(time.Second, waiting(running(1, 1, 4), "primary", noon.Add(16*time.Second)), "")
 	step(time.Second, running(1, 2, 4), "")
 	step(time.Second, waiting(running(1, 2, 4), "primary", noon.Add(30*time.Second)), "")
@@ -218,9 +240,9 @@ func TestBoardFitsTheTerminal(t *testing.T) {
 
 func TestNarrowTerminalShowsWhatMatters(t *testing.T) {
 	b, m := terminalBoard(t, size{100, 24})
-	b.update(waiting(running(1, 63, 79), "primary", noon))
+	b.update(waiting(running(1, 63, 79), "primary", noon.Add(time.Second)))
 	b.draw()
-	if !strings.Contains(m.rows[0], "63/79 pages") || !strings.Contains(m.rows[0], "waits for graphql quota until 12:00:00") {
+	if !strings.Contains(m.rows[0], "63/79 pages") || !strings.Contains(m.rows[0], "waits for graphql quota until 12:00:01Z") {
 		t.Errorf("got %q", m.rows[0])
 	}
 }

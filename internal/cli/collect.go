@@ -3,23 +3,32 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/client"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
+	"sluice/internal/httpapi/wire"
+	"sluice/internal/sources"
 )
 
-func (a *App) collect(o *options) *cobra.Command {
+// collectCommand collects accounts and waits for the outcome.
+type collectCommand struct{ *App }
+
+func (a collectCommand) collect(o *options) *cobra.Command {
 	var tokenFile string
 	var dry bool
+	from := sources.Collected()[0]
 	c := &cobra.Command{
 		Use:   "collect LOGIN…",
 		Short: "Collect accounts now, show progress, print their statistics",
-		Long: "Collect everything about the given GitHub accounts into the data folder. If it is\n" +
-			"interrupted, the same command goes on where it was. The token comes from\n" +
-			"SLUICE_GITHUB_TOKEN or --token-file (one token, or lines `login token`).",
+		Long: "Collect everything about the given " + from.Title + " accounts into the data folder. If it is\n" +
+			"interrupted, the same command resumes where it stopped. The token comes from\n" +
+			tokenVariable() + " or --token-file (one token, or lines: login token), or was stored by\n" +
+			"`sluice account add`. " + from.Credential,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage("collect needs at least one login, such as `sluice collect octocat`")
@@ -31,7 +40,8 @@ func (a *App) collect(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			requests, err := a.signups(logins, tokens)
+			// An account that was added has its token already.
+			requests, err := a.signups(logins, tokens, tokenFile == "" && !dry && a.mayHaveAccounts(o))
 			if err != nil {
 				return err
 			}
@@ -46,54 +56,68 @@ func (a *App) collect(o *options) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&tokenFile, "token-file", "", "file with one token, or with lines `login token`")
-	c.Flags().BoolVar(&dry, "dry-run", false, "only find out what there is, and say what collecting it would take")
+	c.Flags().StringVar(&tokenFile, "token-file", "", "`FILE` with one token, or with lines: login token")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only discover what there is, and estimate what collecting it would take")
 	return c
 }
 
 // errInterrupted is the end of a collection that was told to stop.
-var errInterrupted = errors.New("interrupted; the same command goes on where it was")
+var errInterrupted error = &exitError{exitInterrupted, errors.New("interrupted; the same command resumes where it stopped")}
 
-// signups checks every login and finds its token before anything is begun.
-// Logins that were given twice are collected once.
-func (a *App) signups(logins []string, tokens tokens) ([]engine.Signup, error) {
+// mayHaveAccounts says whether there is a service or data to ask for what is stored.
+func (a collectCommand) mayHaveAccounts(o *options) bool {
+	return o.Server != "" || o.Servers.Shared() || a.Holder(o.Service.DataDir) != "" || a.hasData(o.Service.DataDir)
+}
+
+// signups checks every login and finds its token before anything is begun; those
+// without one are left to what is stored, if that may be. Logins that were given
+// twice are collected once.
+func (a collectCommand) signups(logins []string, tokens tokens, stored bool) ([]engine.Signup, error) {
 	requests := make([]engine.Signup, 0, len(logins))
 	seen := map[string]bool{}
 	for _, login := range logins {
 		if err := a.CheckLogin(login); err != nil {
-			return nil, err
+			// What was typed here may be named to whoever typed it.
+			return nil, fmt.Errorf("%q: %w", login, err)
 		}
 		token, err := tokens.of(login)
-		if err != nil {
+		if err != nil && !stored {
 			return nil, err
 		}
 		if name := strings.ToLower(login); !seen[name] {
 			seen[name] = true
-			requests = append(requests, engine.Signup{Source: "github", Login: login, Token: token})
+			requests = append(requests, engine.Signup{Source: sources.Collected()[0].Name, Login: login, Token: token})
 		}
 	}
 	return requests, nil
 }
 
-func (a *App) collectAll(ctx context.Context, o *options, requests []engine.Signup) (err error) {
-	s, err := a.connect(ctx, o, "sluice collect", true)
+func (a collectCommand) collectAll(ctx context.Context, o *options, requests []engine.Signup) (err error) {
+	s, err := a.connect(ctx, o, "sluice collect", toWork)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
+	return s.unlessFailed(ctx, func(ctx context.Context) error { return a.collectIn(ctx, s, o, requests) })
+}
+
+// collectIn collects accounts and prints what came of it.
+func (a collectCommand) collectIn(ctx context.Context, s *session, o *options, requests []engine.Signup) error {
 	order := make([]int64, len(requests))
 	for i, request := range requests {
-		answer, err := s.Signup(ctx, request)
-		if err != nil {
+		var err error
+		if order[i], err = a.begin(ctx, s, request); err != nil {
 			return err
 		}
-		order[i] = answer.Run.ID
 	}
 	last, err := a.follow(ctx, s, order)
 	if err != nil {
 		return err
 	}
 	sum := summarize(order, last)
+	if err := a.addLedgers(ctx, s, &sum); err != nil {
+		return err
+	}
 	if err := a.addStatistics(ctx, s, &sum); err != nil {
 		return err
 	}
@@ -107,7 +131,44 @@ func (a *App) collectAll(ctx context.Context, o *options, requests []engine.Sign
 	return sum.exit()
 }
 
-func (a *App) addStatistics(ctx context.Context, s *session, sum *summary) error {
+// begin begins to collect an account, or joins the run that is under way: with the
+// token that was given, or with the one that is stored.
+func (a collectCommand) begin(ctx context.Context, s *session, request engine.Signup) (run int64, err error) {
+	if request.Token != "" {
+		answer, err := s.Signup(ctx, request)
+		return answer.Run.ID, err
+	}
+	account, err := s.Account(ctx, request.Login)
+	if domain.CodeOf(err) == domain.CodeNotFound {
+		return 0, noToken(request.Login)
+	}
+	if err != nil {
+		return 0, err
+	}
+	begun, err := s.StartRun(ctx, wire.RunRequest{AccountID: account.ID})
+	if domain.CodeOf(err) != domain.CodeConflict || account.State != domain.AccountActive {
+		return begun.ID, err
+	}
+	active, listing := s.Runs(ctx, client.RunFilter{Account: request.Login, Active: true, Page: client.Page{Limit: 1}})
+	if listing != nil || len(active.Items) == 0 {
+		return 0, errors.Join(err, listing)
+	}
+	return active.Items[0].ID, nil
+}
+
+// addLedgers learns what is missing of each run.
+func (a collectCommand) addLedgers(ctx context.Context, s *session, sum *summary) error {
+	for i, r := range sum.Results {
+		detail, err := s.Run(ctx, r.Run, false)
+		if err != nil {
+			return err
+		}
+		sum.Results[i].Ledger = detail.LedgerSummary
+	}
+	return nil
+}
+
+func (a collectCommand) addStatistics(ctx context.Context, s *session, sum *summary) error {
 	for i, r := range sum.Results {
 		if r.Status != domain.RunCompleted {
 			continue

@@ -10,54 +10,58 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"sluice/internal/client"
+	"sluice/internal/config"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	sim "sluice/internal/simulator/github"
 	"sluice/internal/verify"
 )
 
-func (a *App) demo(o *options) *cobra.Command {
+// demoCommand shows the program at work on simulated upstreams.
+type demoCommand struct{ *App }
+
+func (a demoCommand) demo(o *options) *cobra.Command {
 	var flags simFlags
 	var maple mapleFlags
 	var exit, refreshes bool
-	var addr string
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Collect simulated GitHub accounts, or keep simulated game characters fresh, all in this process",
 		Long: "Start a simulated GitHub with tight quotas, collect its accounts within them and\n" +
 			"check the result against the simulator's truth. Kill it at any time: the same\n" +
-			"command goes on where it was.\n\n" +
+			"command resumes where it stopped.\n\n" +
 			"With --refresh: start a simulated game API with a hard limit on every second, keep\n" +
-			"snapshots of its characters fresh within it, and read them all the while.",
+			"snapshots of its characters fresh within it, and read them at the same time.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if refreshes {
-				return a.demoRefresh(c, o, maple, flags, addr, exit)
+				return a.demoRefresh(c, o, maple, flags, exit)
 			}
 			if err := flags.check(); err != nil {
 				return err
 			}
 			if !c.Flags().Changed("data-dir") {
-				o.dataDir = filepath.Join(o.dataDir, "demo")
+				o.Service.DataDir = filepath.Join(o.Service.DataDir, demoFolder(flags.seed))
 			}
 			if !c.Flags().Changed("floor") {
-				o.floor = 0
+				o.Quota.Floor = 0
 			}
 			if !c.Flags().Changed("assume-limit") {
-				o.limit = flags.limit
+				o.Quota.Limit = flags.limit
 			}
 			if !c.Flags().Changed("assume-window") {
-				o.window = flags.window
+				o.Quota.Window = flags.window
 			}
 			// It shows what one machine does with nothing but the program.
-			o.servers = Servers{}
+			o.Servers = config.Servers{}
 			o.quietly(c)
-			d := &demonstration{App: a, options: o, flags: flags, addr: addr, exit: exit}
+			d := &demonstration{App: a.App, options: o, flags: flags, exit: exit}
 			return d.run(c.Context())
 		},
 	}
@@ -65,7 +69,6 @@ func (a *App) demo(o *options) *cobra.Command {
 	c.Flags().Lookup("latency").DefValue = "150ms"
 	flags.latency = 150 * time.Millisecond
 	c.Flags().BoolVar(&exit, "exit-when-done", false, "end when every account is collected")
-	c.Flags().StringVar(&addr, "addr", "127.0.0.1:8090", "address to serve the API on")
 	c.Flags().BoolVar(&refreshes, "refresh", false, "keep simulated game characters fresh instead")
 	maple.register(c)
 	return c
@@ -73,17 +76,17 @@ func (a *App) demo(o *options) *cobra.Command {
 
 // demoRefresh is the demo of snapshots; it shares flags with that of
 // collections.
-func (a *App) demoRefresh(c *cobra.Command, o *options, maple mapleFlags, shared simFlags, addr string, exit bool) error {
+func (a demoCommand) demoRefresh(c *cobra.Command, o *options, maple mapleFlags, shared simFlags, exit bool) error {
 	maple.seed, maple.latency = shared.seed, shared.latency
 	if err := maple.check(); err != nil {
 		return err
 	}
 	if !c.Flags().Changed("data-dir") {
-		o.dataDir = filepath.Join(o.dataDir, "demo-refresh")
+		o.Service.DataDir = filepath.Join(o.Service.DataDir, "demo-refresh")
 	}
-	o.servers = Servers{}
+	o.Servers = config.Servers{}
 	o.quietly(c)
-	return (&refreshDemo{App: a, options: o, flags: maple, addr: addr, exit: exit}).run(c.Context())
+	return (&refreshDemo{App: a.App, options: o, flags: maple, exit: exit}).run(c.Context())
 }
 
 // demonstration is one run of the demo.
@@ -91,11 +94,14 @@ type demonstration struct {
 	*App
 	*options
 	flags simFlags
-	addr  string
 	exit  bool
 
 	sim *sim.Server
+	// url is where the simulated upstream is.
+	url string
 	svc *Service
+	// concluding is held while the outcome is compared and told.
+	concluding sync.Mutex
 }
 
 func (d *demonstration) run(ctx context.Context) (err error) {
@@ -107,7 +113,7 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 		return fmt.Errorf("listen for the simulated GitHub: %w", err)
 	}
 	d.sim = sim.New(d.flags.options())
-	server := &http.Server{Handler: d.sim, ReadHeaderTimeout: 10 * time.Second}
+	server := simulatorServer(d.sim)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(upstream) }()
 	// The simulated GitHub outlives the engine, whose last calls it answers.
@@ -117,7 +123,8 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 			err = errors.Join(err, cause)
 		}
 	}()
-	d.githubURL = "http://" + upstream.Addr().String()
+	d.url = "http://" + upstream.Addr().String()
+	d.Sources = d.Sources.With("github-url", d.url)
 	so, err := d.service(d.options, "sluice demo")
 	if err != nil {
 		return err
@@ -128,10 +135,16 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 // serveAndCollect serves the API while everything is collected, and after that
 // until ctx ends, unless the demo is to end by itself or has failed.
 func (d *demonstration) serveAndCollect(ctx context.Context, so ServiceOptions) error {
-	serving, stopServing := context.WithCancel(ctx)
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
+	// A signal ends it, but not while it says what came of the collection.
+	defer context.AfterFunc(ctx, func() {
+		d.concluding.Lock()
+		defer d.concluding.Unlock()
+		stopServing()
+	})()
 	var collected chan error
-	err := d.serve(serving, so, d.addr, func(ctx context.Context, svc *Service, url string) {
+	err := d.serve(serving, so, func(ctx context.Context, svc *Service, url string) {
 		d.svc = svc
 		collected = make(chan error, 1)
 		go func() {
@@ -149,20 +162,25 @@ func (d *demonstration) serveAndCollect(ctx context.Context, so ServiceOptions) 
 	if outcome == nil || ctx.Err() == nil {
 		return errors.Join(err, outcome)
 	}
-	if d.exit {
-		return errors.Join(err, errInterrupted)
+	// What it was to show was not shown.
+	return errors.Join(errInterrupted, err)
+}
+
+// demoFolder is where a world is collected: each has a folder of its own, so
+// that another seed is no reason to delete anything.
+func demoFolder(seed uint64) string {
+	if seed == defaultSeed {
+		return "demo"
 	}
-	// Whoever does not ask the demo to end by itself ends it with a signal.
-	fmt.Fprintf(d.screen, "%v\n", errInterrupted)
-	return err
+	return fmt.Sprintf("demo-%d", seed)
 }
 
 // rememberWorld refuses a data folder that holds another world.
 func (d *demonstration) rememberWorld() error {
-	path := filepath.Join(d.dataDir, "world.json")
+	path := filepath.Join(d.Service.DataDir, "world.json")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(d.dataDir, 0o700); err != nil {
+		if err := os.MkdirAll(d.Service.DataDir, 0o700); err != nil {
 			return err
 		}
 		return writeWhole(path, fmt.Appendf(nil, "{\"seed\":%d}\n", d.flags.seed))
@@ -175,7 +193,7 @@ func (d *demonstration) rememberWorld() error {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
 	if world.Seed != d.flags.seed {
-		return usage("%s holds the world of --seed %d; give another --data-dir, or delete it, for --seed %d", d.dataDir, world.Seed, d.flags.seed)
+		return usage("%s holds the world of --seed %d; give another --data-dir, or delete it, for --seed %d", d.Service.DataDir, world.Seed, d.flags.seed)
 	}
 	return nil
 }
@@ -199,13 +217,13 @@ type verdict struct {
 }
 
 func (d *demonstration) collect(ctx context.Context, url string) error {
-	c, err := client.New(url, d.apiToken, &http.Client{})
+	c, err := client.New(url, d.HTTP.Token, &http.Client{})
 	if err != nil {
 		return err
 	}
 	s := &session{Client: c}
-	fmt.Fprintf(d.screen, "simulated GitHub at %s: %d accounts, %d calls each per %s; API at %s/api/v1\n",
-		d.githubURL, d.flags.accounts, d.flags.limit, d.flags.window, url)
+	say(d.screen, "simulated GitHub at %s: %d accounts, %d calls each per %s; API at %s/api/v1\n",
+		d.url, d.flags.accounts, d.flags.limit, d.flags.window, url)
 	var order []int64
 	for _, login := range d.sim.Logins() {
 		run, err := d.start(ctx, s, login)
@@ -218,6 +236,8 @@ func (d *demonstration) collect(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
+	d.concluding.Lock()
+	defer d.concluding.Unlock()
 	return d.conclude(ctx, order, last)
 }
 
@@ -256,21 +276,21 @@ func (d *demonstration) conclude(ctx context.Context, order []int64, last map[in
 }
 
 func (d *demonstration) printVerdict(v verdict) {
-	fmt.Fprintf(d.Out, "%s: %s; %s documents with %s calls\n", plural(v.Accounts, "account"), v.runsText(), count(v.Documents), count(v.Calls))
+	say(d.Out, "%s: %s; %s documents with %s calls\n", plural(v.Accounts, "account"), v.runsText(), count(v.Documents), count(v.Calls))
 	st := d.style(d.Out)
 	switch {
 	case v.TruthMatch:
 		fmt.Fprintln(d.Out, st.green("the copy equals the simulator's truth"))
 	case d.flags.mutate > 0:
-		fmt.Fprintf(d.Out, "the world changed while it was collected; the copy lacks the newest of it (%s); the next run brings it\n", plural(len(v.Differences), "difference"))
+		say(d.Out, "the world changed while it was collected; the copy lacks the newest changes (%s); the next run collects them\n", plural(len(v.Differences), "difference"))
 	default:
 		fmt.Fprintln(d.Out, st.red("the copy differs from the simulator's truth:"))
 		for _, difference := range v.Differences {
-			fmt.Fprintln(d.Out, "  "+difference)
+			say(d.Out, "  %s\n", difference)
 		}
 	}
-	fmt.Fprintf(d.Out, "calls beyond quota and other violations that the simulator counted: %d\n", v.Violations)
+	say(d.Out, "calls beyond quota and other violations that the simulator counted: %d\n", v.Violations)
 	if !d.exit {
-		fmt.Fprintln(d.Out, "the API stays up; Ctrl-C ends, and the same command begins an incremental run")
+		fmt.Fprintln(d.screen, "the API stays up; Ctrl-C ends, and the same command begins an incremental run")
 	}
 }

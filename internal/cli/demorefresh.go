@@ -24,10 +24,11 @@ type refreshDemo struct {
 	*App
 	*options
 	flags mapleFlags
-	addr  string
 	exit  bool
 
 	sim *maplesim.Server
+	// url is where the simulated upstream is.
+	url string
 }
 
 func (d *refreshDemo) run(ctx context.Context) (err error) {
@@ -36,7 +37,7 @@ func (d *refreshDemo) run(ctx context.Context) (err error) {
 		return fmt.Errorf("listen for the simulated game API: %w", err)
 	}
 	d.sim = maplesim.New(d.flags.options())
-	server := &http.Server{Handler: d.sim, ReadHeaderTimeout: 10 * time.Second}
+	server := simulatorServer(d.sim)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(upstream) }()
 	defer func() {
@@ -45,8 +46,9 @@ func (d *refreshDemo) run(ctx context.Context) (err error) {
 			err = errors.Join(err, cause)
 		}
 	}()
-	d.mapleStory.URL, d.mapleStory.Key = "http://"+upstream.Addr().String(), maplesim.DefaultKey
-	d.mapleStory.PerSecond, d.mapleStory.FreshFor = d.flags.perSecond, demoFresh
+	d.url = "http://" + upstream.Addr().String()
+	d.Sources = d.Sources.With("maplestory-url", d.url).With("maplestory-key", maplesim.DefaultKey).With("maplestory-per-second", d.flags.perSecond)
+	d.Refresh.FreshFor = demoFresh
 	so, err := d.service(d.options, "sluice demo --refresh")
 	if err != nil {
 		return err
@@ -54,7 +56,7 @@ func (d *refreshDemo) run(ctx context.Context) (err error) {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	shown := make(chan error, 1)
-	err = d.serve(serving, so, d.addr, func(ctx context.Context, _ *Service, url string) {
+	err = d.serve(serving, so, func(ctx context.Context, _ *Service, url string) {
 		go func() {
 			shown <- d.show(ctx, url)
 			if d.exit {
@@ -65,7 +67,12 @@ func (d *refreshDemo) run(ctx context.Context) (err error) {
 	if serving.Err() == nil {
 		return err
 	}
-	return errors.Join(err, <-shown)
+	outcome := <-shown
+	if d.exit && ctx.Err() != nil {
+		// What it was to show was not shown.
+		return errors.Join(errInterrupted, err)
+	}
+	return errors.Join(err, outcome)
 }
 
 const (
@@ -78,12 +85,12 @@ const (
 // show asks for every character once, reads some of them all the time, and says
 // each second how things stand.
 func (d *refreshDemo) show(ctx context.Context, url string) error {
-	c, err := client.New(url, d.apiToken, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: demoReaders}})
+	c, err := client.New(url, d.HTTP.Token, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: demoReaders}})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.screen, "simulated MapleStory API at %s: %s characters of %s bytes, %d calls in any second; API at %s/api/v1\n",
-		d.mapleStory.URL, count(int64(d.flags.characters)), count(int64(d.flags.bodySize)), d.flags.perSecond, url)
+	say(d.screen, "simulated MapleStory API at %s: %s characters of %s bytes, %d calls in any second; API at %s/api/v1\n",
+		d.url, count(int64(d.flags.characters)), count(int64(d.flags.bodySize)), d.flags.perSecond, url)
 	characters := d.sim.Characters(0, d.flags.characters)
 	if err := d.askForAll(ctx, c, characters); err != nil {
 		return err
@@ -158,7 +165,7 @@ func (d *refreshDemo) report(ctx context.Context, c *client.Client, reads *readi
 		for _, s := range view.Sources {
 			stored += s.Counts.Snapshots
 		}
-		fmt.Fprintf(d.screen, "%s of %s characters stored; %d calls/s, at most %d in any second; %s; waiting: %s HIGH, %s LOW\n",
+		say(d.screen, "%s of %s characters stored; %d calls/s, at most %d in any second; %s; waiting: %s HIGH, %s LOW\n",
 			count(stored), count(int64(d.flags.characters)), audit.Calls-calls, audit.LargestSecond, reads.take(),
 			count(view.Lags["HIGH"].Records), count(view.Lags["LOW"].Records))
 		calls = audit.Calls
@@ -232,7 +239,7 @@ func (d *refreshDemo) wasTrue(ocid string, answer refresh.Answer) bool {
 }
 
 func (d *refreshDemo) printVerdict(v refreshVerdict) {
-	fmt.Fprintf(d.Out, "%s calls brought %s bytes; at most %d in any second of %d allowed\n",
+	say(d.Out, "%s calls brought %s bytes; at most %d in any second of %d allowed\n",
 		count(v.Calls), count(v.Received), v.LargestSecond, d.flags.perSecond)
 	st := d.style(d.Out)
 	switch {
@@ -241,7 +248,7 @@ func (d *refreshDemo) printVerdict(v refreshVerdict) {
 	case v.Characters > 0:
 		fmt.Fprintln(d.Out, st.red(fmt.Sprintf("%d of %d snapshots differ from the simulator's truth", v.Differences, v.Characters)))
 	}
-	fmt.Fprintf(d.Out, "calls beyond the limit that the simulator counted: %d\n", v.Violations)
+	say(d.Out, "calls beyond the limit that the simulator counted: %d\n", v.Violations)
 }
 
 // readings gathers what readers saw.
@@ -269,7 +276,7 @@ func (r *readings) take() string {
 		return "no reads"
 	}
 	slices.Sort(r.times)
-	text := fmt.Sprintf("%d reads/s, 95 of 100 within %.1f ms, %d%% fresh", n, float64(r.times[n*95/100].Microseconds())/1000,
+	text := fmt.Sprintf("%d reads/s, p95 %.1f ms, %d%% fresh", n, float64(r.times[n*95/100].Microseconds())/1000,
 		100*r.by[refresh.Fresh]/n)
 	r.times = r.times[:0]
 	clear(r.by)

@@ -7,6 +7,7 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/engine"
+	"sluice/internal/httpapi/wire"
 )
 
 // narrator puts the progress of runs into words.
@@ -15,19 +16,45 @@ type narrator struct {
 	now   func() time.Time
 }
 
+// completeness is whether the copy that a run made is complete.
+type completeness int
+
+const (
+	// gapsUnknown is a run whose ledger was not looked at, or was pruned.
+	gapsUnknown completeness = iota
+	noGaps
+	someGaps
+)
+
+// completenessOf is what a run's ledger says.
+func completenessOf(sum wire.LedgerSummary) completeness {
+	switch {
+	case sum.Gaps > 0:
+		return someGaps
+	case sum.Pruned:
+		return gapsUnknown
+	}
+	return noGaps
+}
+
 // pages is how far a run is.
 func (n narrator) pages(p engine.Progress) string {
 	return fmt.Sprintf("%s/%s pages", count(p.Done()), count(p.Known))
 }
 
 // fortune is what matters most about a run: how it ended, or what it waits for
-// and when it will end. It is empty when there is nothing to say yet.
-func (n narrator) fortune(p engine.Progress) string {
+// and when it will end. It is empty when there is nothing to say yet. That all
+// jobs succeeded does not make a run complete: its ledger does.
+func (n narrator) fortune(p engine.Progress, c completeness) string {
 	switch {
 	case p.Status == domain.RunCompleted && p.Failed > 0:
-		return n.style.red(fmt.Sprintf("ended after %s without what %s should have brought", n.lasted(p), plural(int(p.Failed), "failed job")))
-	case p.Status == domain.RunCompleted:
+		return n.style.red(fmt.Sprintf("ended after %s without what %s should have collected", n.lasted(p), plural(int(p.Failed), "failed job")))
+	case p.Status == domain.RunCompleted && c == someGaps:
+		return n.style.red("ended after " + n.lasted(p) + " with gaps")
+	case p.Status == domain.RunCompleted && c == noGaps:
 		return n.style.green("complete in " + n.lasted(p))
+	case p.Status == domain.RunCompleted:
+		return n.style.green("ended in " + n.lasted(p))
 	case p.Status == domain.RunFinalizing:
 		return "computing statistics"
 	case !p.Status.Active():
@@ -38,7 +65,7 @@ func (n narrator) fortune(p engine.Progress) string {
 		parts = append(parts, n.style.red(plural(int(p.Failed), "job")+" failed"))
 	}
 	if len(p.Waits) > 0 {
-		parts = append(parts, n.style.yellow(waitText(p)))
+		parts = append(parts, n.style.yellow(n.waitText(p)))
 	}
 	if left := p.ETA.Sub(n.now()).Round(time.Second); !p.ETA.IsZero() && left > 0 {
 		parts = append(parts, "about "+left.String()+" to go")
@@ -58,14 +85,14 @@ func (n narrator) effort(p engine.Progress) string {
 	}
 	left := make([]string, len(p.Quota))
 	for i, w := range p.Quota {
-		left[i] = w.Bucket + " " + count(int64(max(w.Available, 0)))
+		left[i] = domain.Printable(w.Bucket) + " " + count(int64(max(w.Available, 0)))
 	}
 	return text + "; quota left: " + strings.Join(left, ", ")
 }
 
 // describe is one run in a line.
-func (n narrator) describe(p engine.Progress) string {
-	parts := []string{n.pages(p), n.fortune(p), n.effort(p)}
+func (n narrator) describe(p engine.Progress, c completeness) string {
+	parts := []string{n.pages(p), n.fortune(p, c), n.effort(p)}
 	if parts[1] == "" {
 		return parts[0] + ", " + parts[2]
 	}
@@ -73,7 +100,7 @@ func (n narrator) describe(p engine.Progress) string {
 }
 
 // waitText says what a run waits for and until when.
-func waitText(p engine.Progress) string {
+func (n narrator) waitText(p engine.Progress) string {
 	texts := make([]string, len(p.Waits))
 	for i, w := range p.Waits {
 		texts[i] = reasonText(w)
@@ -84,10 +111,18 @@ func waitText(p engine.Progress) string {
 		if !isQuota(w) {
 			until = ", trying again at "
 		}
-		texts[i] += until + w.Until.Local().Format("15:04:05")
+		if !w.Until.After(n.now()) {
+			// What came to its end since it was told is over any moment.
+			texts[i] += ", which ends any moment"
+			continue
+		}
+		texts[i] += until + n.clock(w.Until)
 	}
 	return strings.Join(texts, "; ")
 }
+
+// clock is a time of day, with its date and zone if that is not today's.
+func (n narrator) clock(at time.Time) string { return moment(at, n.now()) }
 
 // reasons is waitText without its times: what is worth saying only once.
 func reasons(p engine.Progress) string {
@@ -100,11 +135,11 @@ func reasons(p engine.Progress) string {
 
 // isQuota tells a wait for the upstream's ration from one for something that
 // is broken.
-func isQuota(w engine.LaneWait) bool { return w.Reason != reasonText(w) }
+func isQuota(w engine.LaneWait) bool { return domain.Printable(w.Reason) != reasonText(w) }
 
 func reasonText(w engine.LaneWait) string {
 	// A lane is its owner and its bucket.
-	bucket := w.Lane[strings.LastIndexByte(w.Lane, '/')+1:]
+	bucket := domain.Printable(w.Lane[strings.LastIndexByte(w.Lane, '/')+1:])
 	switch w.Reason {
 	case "primary":
 		return "waits for " + bucket + " quota"
@@ -113,23 +148,32 @@ func reasonText(w engine.LaneWait) string {
 	case "points", "concurrency":
 		return "waits for the secondary limit of " + bucket
 	case "hours":
-		return "waits for the end of its owner's hours"
+		return "waits until the hours kept for its owner end"
 	case "retry_after":
-		return "waits as the upstream asked"
+		return "waits because the upstream asked it to"
+	case "backoff":
+		return "waits after a limit that does not say when it ends"
+	case "trial":
+		return "waits for the answer to the first call for " + bucket
+	case "floor_all":
+		return "waits forever for " + bucket + ": the floor keeps the whole limit for its owner; lower --floor, or account set --keep"
 	}
-	return w.Reason
+	return domain.Printable(w.Reason)
 }
 
 // whoseQuota says for whose ration and until when a run waits, and what follows;
 // a line of a board has no room for that.
-func whoseQuota(w engine.LaneWait) string {
+func (n narrator) whoseQuota(w engine.LaneWait) string {
 	owner, bucket, _ := strings.Cut(w.Lane, "/")
 	// Enough of the name, a long hash, to tell him from others.
 	const enough = 4
 	if len(owner) > enough {
 		owner = owner[:enough] + "…"
 	}
-	return fmt.Sprintf("waits for %s quota of owner %s until %s; goes on before what is LOW then", bucket, owner, w.Until.Local().Format("15:04:05"))
+	if !w.Until.After(n.now()) {
+		return fmt.Sprintf("waits for %s quota of owner %s, which ends any moment", bucket, owner)
+	}
+	return fmt.Sprintf("waits for %s quota of owner %s until %s; resumes then, before what is LOW", bucket, owner, n.clock(w.Until))
 }
 
 // forecast says what is left, when it will be done and what would speed it up.
@@ -149,9 +193,9 @@ func (n narrator) forecast(f engine.Forecast) []string {
 	case f.Discovering:
 		lines = append(lines, "repositories are still being found; there may be more to do")
 	case f.Ends.IsZero():
-		lines = append(lines, "too little was seen to say when it ends")
+		lines = append(lines, "too little is known yet to say when it ends")
 	default:
-		line := fmt.Sprintf("ends about %s; %s is the bottleneck", f.Ends.Local().Format("2006-01-02 15:04:05"), f.Bottleneck)
+		line := fmt.Sprintf("ends at about %s; %s is the bottleneck", f.Ends.Local().Format("2006-01-02 15:04:05"), f.Bottleneck)
 		if gain := f.Ends.Sub(f.EndsWithOneMore).Round(time.Second); gain > time.Second {
 			line += "; one more owner's token would save " + gain.String()
 		}

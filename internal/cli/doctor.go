@@ -2,12 +2,14 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 )
 
-func (a *App) doctor(o *options) *cobra.Command {
+// doctorCommand checks what the service needs.
+type doctorCommand struct{ *App }
+
+func (a doctorCommand) doctor(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Short: "Check the configuration and everything the service needs", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -37,7 +39,7 @@ func (a *App) doctor(o *options) *cobra.Command {
 	}
 }
 
-func (a *App) printFindings(findings []Finding) {
+func (a doctorCommand) printFindings(findings []Finding) {
 	st := a.style(a.Out)
 	for _, f := range findings {
 		mark := st.green("ok  ")
@@ -47,12 +49,12 @@ func (a *App) printFindings(findings []Finding) {
 		case len(f.Warnings) > 0:
 			mark = st.yellow("warn")
 		}
-		fmt.Fprintf(a.Out, "%s  %-14s %s\n", mark, f.What, f.Detail)
+		say(a.Out, "%s  %-14s %s\n", painted(mark), f.What, f.Detail)
 		if !f.OK && f.Fix != "" {
-			fmt.Fprintf(a.Out, "      %-14s → %s\n", "", f.Fix)
+			say(a.Out, "      %-14s → %s\n", "", f.Fix)
 		}
 		for _, warning := range f.Warnings {
-			fmt.Fprintf(a.Out, "      %-14s → %s\n", "", warning)
+			say(a.Out, "      %-14s → %s\n", "", warning)
 		}
 	}
 }

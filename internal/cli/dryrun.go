@@ -4,42 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
-	"sluice/internal/domain"
 	"sluice/internal/engine"
+	"sluice/internal/httpapi/wire"
 )
 
-// dryRun finds out, with discovery alone, what a complete collection would
-// take. It works in a folder of its own, which it removes, so that the real
-// one knows nothing of it.
-func (a *App) dryRun(ctx context.Context, o *options, requests []engine.Signup) (err error) {
-	if o.server != "" {
-		return usage("--dry-run works in this process; leave out --server")
-	}
-	dir, err := os.MkdirTemp("", "sluice-dry-run")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+// dryRun finds out, with discovery alone, what collecting would take. Its calls
+// are counted where those of a collection are. Where nothing was collected yet it
+// works in a folder of its own, which it removes.
+func (a collectCommand) dryRun(ctx context.Context, o *options, requests []engine.Signup) (err error) {
 	dry := *o
-	dry.dataDir, dry.discoverOnly, dry.servers = dir, true, Servers{}
-	s, err := a.connect(ctx, &dry, "sluice collect --dry-run", true)
+	if _, missing := os.Stat(o.Service.DataDir); o.Server == "" && !o.Servers.Shared() && (errors.Is(missing, fs.ErrNotExist) || !a.hasData(o.Service.DataDir)) {
+		if dry.Service.DataDir, err = os.MkdirTemp("", "sluice-dry-run"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dry.Service.DataDir)) }()
+	}
+	s, err := a.connect(ctx, &dry, "sluice collect --dry-run", toAdd)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
-	order := make([]int64, len(requests))
-	for i, request := range requests {
-		answer, err := s.Signup(ctx, request)
-		if err != nil {
-			return err
-		}
-		order[i] = answer.Run.ID
-	}
-	results := make([]dryResult, len(order))
-	for i, id := range order {
-		if results[i], err = discovered(ctx, s, id); err != nil {
+	results := make([]engine.DryRun, len(requests))
+	for i, r := range requests {
+		if results[i], err = s.DryRun(ctx, wire.DryRunRequest{Source: r.Source, Login: r.Login, Token: r.Token}); err != nil {
 			return err
 		}
 	}
@@ -50,60 +40,37 @@ func (a *App) dryRun(ctx context.Context, o *options, requests []engine.Signup) 
 	} else {
 		a.printDryRun(results)
 	}
-	return dryExit(results)
+	return dryExit(results, narrator{now: a.Now})
 }
 
-// dryResult is what one account's collection would take.
-type dryResult struct {
-	Login     string           `json:"login"`
-	Status    domain.RunStatus `json:"status"`
-	Reason    string           `json:"reason,omitempty"`
-	Paused    bool             `json:"paused,omitempty"`
-	Documents int64            `json:"repositories_found"`
-	// Calls is what the whole collection takes, discovery included.
-	Calls    int64            `json:"calls"`
-	Forecast *engine.Forecast `json:"forecast,omitempty"`
-}
-
-// discovered waits until everything there is has been found.
-func discovered(ctx context.Context, s *session, run int64) (dryResult, error) {
-	for p, err := range s.WatchRun(ctx, run) {
-		if err != nil {
-			return dryResult{}, err
-		}
-		r := dryResult{Login: p.Login, Status: p.Status, Reason: p.Reason, Documents: p.Documents, Calls: p.Known, Forecast: p.Forecast}
-		switch {
-		case waitsForPerson(p):
-			r.Paused, r.Reason = true, waitText(p)
-			return r, nil
-		case !p.Status.Active(), p.Forecast != nil && !p.Forecast.Discovering && p.Done() > 0:
-			return r, nil
-		}
-	}
-	return dryResult{}, ctx.Err()
-}
-
-func (a *App) printDryRun(results []dryResult) {
+func (a collectCommand) printDryRun(results []engine.DryRun) {
 	n := narrator{style: a.style(a.Out), now: a.Now}
 	for _, r := range results {
-		if r.Forecast == nil {
-			fmt.Fprintf(a.Out, "%s: %s (%s)\n", r.Login, r.Status, orDash(r.Reason))
+		if r.Failure != "" {
+			say(a.Out, "%s: would fail (%s)\n", r.Login, r.Failure)
 			continue
 		}
-		fmt.Fprintf(a.Out, "%s: a complete collection takes %s calls\n", r.Login, count(r.Calls))
+		about := ""
+		if r.Forecast.Discovering {
+			about = "about "
+		}
+		say(a.Out, "%s: %s repositories found; collecting takes %s%s calls\n", r.Login, count(int64(r.Repositories)), about, count(r.Calls))
 		for _, line := range n.forecast(*r.Forecast) {
-			fmt.Fprintf(a.Out, "  %s\n", line)
+			say(a.Out, "  %s\n", line)
 		}
 	}
 }
 
-func dryExit(results []dryResult) error {
+func dryExit(results []engine.DryRun, n narrator) error {
 	for _, r := range results {
 		switch {
-		case r.Paused:
-			return &exitError{exitUnauthorized, errors.New(r.Login + ": " + r.Reason)}
-		case r.Status == domain.RunFailed:
-			return errors.New("the collection of " + r.Login + " would fail: " + r.Reason)
+		case r.Refused:
+			return &exitError{exitUnauthorized, errors.New(r.Login + ": " + r.Failure)}
+		case r.Failure != "":
+			return errors.New("the collection of " + r.Login + " would fail: " + r.Failure)
+		case r.Wait != nil:
+			text := n.waitText(engine.Progress{Waits: []engine.LaneWait{*r.Wait}})
+			return fmt.Errorf("%s: not everything can be discovered now: it %s; try again then", r.Login, text)
 		}
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"sluice/internal/client"
 	"sluice/internal/config"
 	"sluice/internal/export"
+	"sluice/internal/sources"
 )
 
 // exportFlags are what a person typed.
@@ -26,16 +26,17 @@ type exportFlags struct {
 	accounts                        []string
 }
 
-func (a *App) export(o *options) *cobra.Command {
+// exportCommand writes what was collected.
+type exportCommand struct{ *App }
+
+func (a exportCommand) export(o *options) *cobra.Command {
 	var flags exportFlags
 	c := &cobra.Command{
 		Use:   "export --kind KIND",
 		Short: "Write what was collected as JSON lines, CSV or Parquet",
 		Long: "Write one kind of what was collected, one row each, to standard output or a file.\n" +
-			"A file appears under its name only when it is complete. CSV keeps values exactly\n" +
-			"as they are, even those that a spreadsheet takes for a formula.",
-		Example: "  sluice export --kind commits --format csv --account octocat --since 2026-01-01\n" +
-			"  sluice export --kind pulls --out pulls.parquet",
+			"A file appears under its name only when it is complete. CSV keeps values\n" +
+			"unchanged, even those that a spreadsheet takes for a formula.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			query, err := flags.query()
@@ -46,17 +47,14 @@ func (a *App) export(o *options) *cobra.Command {
 				flags.out = ""
 			}
 			if query.Format == export.FormatParquet && flags.out == "" && terminalSize(a.Out).width > 0 {
-				return usage("parquet is not for reading on a terminal; give --out FILE, or redirect the output")
-			}
-			if err := a.needData(o); err != nil {
-				return err
+				return usage("parquet cannot be read on a terminal; give --out FILE, or redirect the output")
 			}
 			return a.with(c.Context(), o, func(s *session) error { return a.exportTo(c.Context(), o, s, query, flags.out) })
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&flags.kind, "kind", "", strings.Join(export.Kinds(), ", "))
-	f.StringVar(&flags.format, "format", "", strings.Join(export.Formats(), ", ")+" (default: as --out is named, else jsonl)")
+	f.StringVar(&flags.kind, "kind", "", strings.Join(export.Kinds(sources.Kinds()), ", "))
+	f.StringVar(&flags.format, "format", "", strings.Join(export.Formats(), ", ")+" (default: by the extension of --out, else jsonl)")
 	f.StringSliceVar(&flags.accounts, "account", nil, "only of this account (id or login); may be repeated")
 	f.StringVar(&flags.since, "since", "", "only what was created or committed at this time or later: 2026-01-31, or RFC 3339")
 	f.StringVar(&flags.until, "until", "", "only what was created or committed before this time")
@@ -64,25 +62,13 @@ func (a *App) export(o *options) *cobra.Command {
 	return c
 }
 
-// needData refuses a data folder that does not exist: reading from it would
-// make an empty one, and a mistyped name would look like no data.
-func (a *App) needData(o *options) error {
-	if o.server != "" {
-		return nil
-	}
-	if _, err := os.Stat(o.dataDir); errors.Is(err, fs.ErrNotExist) {
-		return usage("there is no data folder %s; name one with --data-dir, or a service with --server", o.dataDir)
-	}
-	return nil
-}
-
 // query checks the flags before anything is opened.
 func (f *exportFlags) query() (q client.ExportQuery, err error) {
 	if f.kind == "" {
-		return q, usage("export needs --kind: one of %s", strings.Join(export.Kinds(), ", "))
+		return q, usage("export needs --kind: one of %s", strings.Join(export.Kinds(sources.Kinds()), ", "))
 	}
-	if q.Kind, err = export.ParseKind(f.kind); err != nil {
-		return q, usage("--kind: %w%s", err, config.Suggest(f.kind, export.Kinds()))
+	if q.Kind, err = export.ParseKind(f.kind, sources.Kinds()); err != nil {
+		return q, usage("--kind: %w%s", err, config.Suggest(f.kind, export.Kinds(sources.Kinds())))
 	}
 	byName := strings.TrimPrefix(filepath.Ext(f.out), ".")
 	if !slices.Contains(export.Formats(), byName) {
@@ -99,7 +85,7 @@ func (f *exportFlags) query() (q client.ExportQuery, err error) {
 		return q, err
 	}
 	q.Accounts = f.accounts
-	return q, export.Options{Kind: q.Kind, Format: q.Format, Since: q.Since, Until: q.Until}.Check()
+	return q, export.Options{Kind: q.Kind, Format: q.Format, Since: q.Since, Until: q.Until}.Check(sources.Kinds())
 }
 
 func instantFlag(name, text string) (time.Time, error) {
@@ -118,7 +104,7 @@ type exported struct {
 	File   string        `json:"file"`
 }
 
-func (a *App) exportTo(ctx context.Context, o *options, s *session, q client.ExportQuery, file string) error {
+func (a exportCommand) exportTo(ctx context.Context, o *options, s *session, q client.ExportQuery, file string) error {
 	if file == "" {
 		_, err := s.Export(ctx, q, a.Out)
 		return err
@@ -134,7 +120,7 @@ func (a *App) exportTo(ctx context.Context, o *options, s *session, q client.Exp
 	if o.json() {
 		return printJSON(a.Out, done)
 	}
-	fmt.Fprintf(a.Err, "%s rows of %s are in %s\n", count(done.Rows), q.Kind, file)
+	say(a.Err, "%s rows of %s are in %s\n", count(done.Rows), q.Kind, file)
 	return nil
 }
 

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/backend/sqlite"
+	"sluice/internal/config"
 	"sluice/internal/document"
-	documentsqlite "sluice/internal/document/sqlite"
-	"sluice/internal/engine/enginetest"
 	"sluice/internal/httpapi"
 	"sluice/internal/httpapi/apitest"
 	"sluice/internal/source"
-	"sluice/internal/sqlitedb"
+	"sluice/internal/source/github"
 	"sluice/internal/state"
 	"sluice/internal/wiring"
 )
@@ -38,7 +38,7 @@ func newProgram(t *testing.T, commits int) *program {
 	t.Helper()
 	p := &program{T: t, dir: filepath.Join(t.TempDir(), "data")}
 	env := func(string) (string, bool) { return "", false }
-	p.app = &App{Out: &p.out, Err: &p.err, Env: env, Now: time.Now, Open: openLocal, Holder: sqlitedb.Holder}
+	p.app = &App{Out: &p.out, Err: &p.err, Env: env, Now: time.Now, Open: openLocal, Holder: sqlite.Holder}
 	svc, err := wiring.Open(t.Context(), storeOptions(p.dir, "a test"))
 	if err != nil {
 		t.Fatal(err)
@@ -55,11 +55,11 @@ func newProgram(t *testing.T, commits int) *program {
 	docs := make([]document.Document, commits)
 	for i := range docs {
 		docs[i] = document.Document{
-			Key:     document.Key{Account: account.ID, Kind: document.KindCommit, Name: fmt.Sprintf("7:%016x", uint64(i)*0x9E3779B97F4A7C15)},
+			Key:     document.Key{Account: account.ID, Kind: github.KindCommit, Name: fmt.Sprintf("7:%016x", uint64(i)*0x9E3779B97F4A7C15)},
 			Version: time.Unix(1, 0), Fields: document.Fields{Repository: 7, CreatedAt: time.Unix(int64(i), 0)},
 		}
 	}
-	store, err := documentsqlite.New(svc.DB)
+	store, err := sqlite.NewDocuments(t.Context(), svc.DB, github.Kinds())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,18 +71,18 @@ func newProgram(t *testing.T, commits int) *program {
 
 // storeOptions describe a service that collects nothing.
 func storeOptions(dir, holder string) wiring.Options {
-	return wiring.Options{DataDir: dir, Holder: holder, Quota: wiring.NoQuota(), Sources: []source.Source{&enginetest.Noop{}}}
+	return wiring.Options{Config: config.Embedded(dir), Holder: holder, Quota: wiring.NoQuota(), Sources: []source.Source{new(github.Source)}}
 }
 
 // openLocal assembles a service as the program's main does.
 func openLocal(ctx context.Context, o ServiceOptions) (*Service, error) {
-	svc, err := wiring.Open(ctx, storeOptions(o.DataDir, o.Holder))
+	svc, err := wiring.Open(ctx, storeOptions(o.Service.DataDir, o.Holder))
 	if err != nil {
 		return nil, err
 	}
 	api := httpapi.New(httpapi.Deps{
 		Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota,
-		Statistics: svc.Statistics, Documents: svc.Documents,
+		Statistics: svc.Statistics, Documents: svc.Documents, Sources: []source.Description{github.Describe()},
 	}, httpapi.Options{})
 	return &Service{API: api, Documents: svc.Documents, Close: svc.Close}, nil
 }
@@ -161,7 +161,7 @@ func TestRefusedExports(t *testing.T) {
 		"export needs --kind":   {},
 		"--since":               {"--kind", "commits", "--since", "today"},
 		"--until":               {"--kind", "commits", "--until", "today"},
-		"of all time":           {"--kind", "statistics", "--until", "2026-01-01"},
+		"cover all time":        {"--kind", "statistics", "--until", "2026-01-01"},
 		"takes no arguments":    {"commits"},
 		"no such file":          {"--kind", "commits", "--out", filepath.Join(p.dir, "no", "file")},
 	} {
@@ -173,7 +173,7 @@ func TestRefusedExports(t *testing.T) {
 	p.run(exitFailed, "export", "--kind", "commits", "--account", "nobody")
 	p.says("nobody")
 	p.dir = filepath.Join(t.TempDir(), "mistyped")
-	p.run(exitUsage, "export", "--kind", "commits")
+	p.run(exitFailed, "export", "--kind", "commits")
 	p.says("there is no data folder")
 	if _, err := os.Stat(p.dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder was made: %v", err)

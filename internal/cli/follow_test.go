@@ -37,7 +37,7 @@ func TestLastEventIsDrawn(t *testing.T) {
 			events <- event{progress: running(1, n+1, 4)}
 		}
 		events <- event{progress: waiting(running(1, 3, 4), "primary", time.Now().Add(time.Hour))}
-		<-time.After(2 * drawPause) // of the bubble's clock
+		time.Sleep(2 * drawPause) // of the bubble's clock
 		synctest.Wait()
 		if !strings.Contains(m.rows[0], "3/4 pages  waits for graphql quota") {
 			t.Errorf("the terminal shows %q", m.rows)
@@ -48,7 +48,7 @@ func TestLastEventIsDrawn(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		if len(m.rows) != 2 || !strings.Contains(m.rows[0], "complete in") || len(f.last) != 1 {
+		if len(m.rows) != 2 || !strings.Contains(m.rows[0], "ended in") || len(f.last) != 1 {
 			t.Errorf("the terminal shows %q", m.rows)
 		}
 	})
@@ -63,7 +63,7 @@ func TestTimeToGoMovesOn(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- f.watch(ctx, nil) }()
-		<-time.After(10*time.Second + drawAgain/2)
+		time.Sleep(10*time.Second + drawAgain/2)
 		synctest.Wait()
 		if !strings.Contains(m.rows[0], "about 20s to go") {
 			t.Errorf("the terminal shows %q", m.rows)

@@ -15,28 +15,31 @@ import (
 // healthTimeout is how long a service may take to say that it is ready.
 const healthTimeout = 3 * time.Second
 
+// healthCommand asks a running service whether it is ready.
+type healthCommand struct{ *App }
+
 // health asks a running service, for supervisors that can only run a program.
-func (a *App) health(o *options) *cobra.Command {
-	var addr string
-	c := &cobra.Command{
-		Use: "health", Short: "Ask a running service whether it is ready; for container health checks", Args: noArguments,
+func (a healthCommand) health(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "health", Short: "Check whether a running service is ready; for container health checks",
+		Long: "Check, from this machine, whether the service that listens on --addr is ready, or the one at --server.",
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			base := o.server
+			base := o.Server
 			if base == "" {
-				var err error
-				if base, err = localURL(addr); err != nil {
+				host, err := localHost(o.HTTP.Addr)
+				if err != nil {
 					return err
 				}
+				base = scheme(o.HTTP) + host
 			}
 			return a.askReady(c.Context(), o, strings.TrimSuffix(base, "/"))
 		},
 	}
-	c.Flags().StringVar(&addr, "addr", "127.0.0.1:8090", "address that the service was given; it is asked on this machine")
-	return c
 }
 
-// localURL is where a service that listens on addr can be reached from here.
-func localURL(addr string) (string, error) {
+// localHost is where a service that listens on addr can be reached from here.
+func localHost(addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "", usage("--addr: %v", err)
@@ -44,17 +47,21 @@ func localURL(addr string) (string, error) {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, port), nil
+	return net.JoinHostPort(host, port), nil
 }
 
-func (a *App) askReady(ctx context.Context, o *options, base string) error {
+func (a healthCommand) askReady(ctx context.Context, o *options, base string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/readyz", http.NoBody)
 	if err != nil {
 		return usage("%v", err)
 	}
-	answer, err := http.DefaultClient.Do(request)
+	hc, err := trusting(o)
+	if err != nil {
+		return err
+	}
+	answer, err := hc.Do(request)
 	if err != nil {
 		return err
 	}
@@ -69,6 +76,6 @@ func (a *App) askReady(ctx context.Context, o *options, base string) error {
 	if o.json() {
 		return printJSON(a.Out, map[string]any{"ready": true, "url": base})
 	}
-	fmt.Fprintln(a.Out, base+" is ready")
+	say(a.Out, "%s is ready\n", base)
 	return nil
 }

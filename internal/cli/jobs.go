@@ -1,56 +1,61 @@
 package cli
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
 
+	"sluice/internal/client"
 	"sluice/internal/domain"
 	"sluice/internal/httpapi/wire"
-	"sluice/internal/state"
 )
 
-func (a *App) jobs(o *options) *cobra.Command {
+// jobCommands are those about jobs.
+type jobCommands struct{ *App }
+
+func (a jobCommands) jobs(o *options) *cobra.Command {
 	return group("job", "List, show and retry jobs", a.jobList(o), a.jobShow(o), a.jobRetry(o))
 }
 
-func (a *App) jobList(o *options) *cobra.Command {
-	var q state.JobQuery
+func (a jobCommands) jobList(o *options) *cobra.Command {
+	var f client.JobFilter
 	var status string
+	var page paging
 	c := &cobra.Command{Use: "list", Short: "List jobs", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			for _, name := range strings.FieldsFunc(status, func(r rune) bool { return r == ',' }) {
-				var st domain.JobStatus
-				if err := st.UnmarshalText([]byte(strings.ToUpper(name))); err != nil {
-					return usage("--status: %v", err)
-				}
-				q.Statuses = append(q.Statuses, st)
+			f.Status = upperNames(status)
+			if err := checkNames[domain.JobStatus]("status", f.Status); err != nil {
+				return err
 			}
 			return a.with(c.Context(), o, func(s *session) error {
-				list, err := s.Jobs(c.Context(), q)
+				list, err := gather(page, func(p client.Page) (wire.JobList, error) {
+					f.Page = p
+					return s.Jobs(c.Context(), f)
+				})
 				if err != nil {
 					return err
 				}
 				if o.json() {
 					return printJSON(a.Out, list)
 				}
-				return table(a.Out, "JOB\tRUN\tTYPE\tRESOURCE\tSTATUS\tATTEMPT\tITEMS\tERROR", func(line func(string, ...any)) {
-					for _, j := range list.Jobs {
-						line("%d\t%d\t%s\t%s\t%s\t%d\t%d\t%s", j.ID, j.RunID, j.Type, j.Resource, j.Status, j.Attempt, j.Items, orDash(j.Error))
+				defer a.more(list.NextCursor)
+				return table(a.Out, "JOB\tRUN\tTYPE\tRESOURCE\tSTATUS\tATTEMPT\tITEMS\tWHY\tERROR", func(line func(string, ...any)) {
+					for _, j := range list.Items {
+						line("%d\t%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s", j.ID, j.RunID, j.Type, j.Resource, j.Status, j.Attempt, j.Items, orDash(string(j.ErrorKind)), orDash(j.Error))
 					}
 				})
 			})
 		}}
-	c.Flags().Int64Var(&q.RunID, "run", 0, "only jobs of this run")
+	c.Flags().Int64Var(&f.Run, "run", 0, "only jobs of this run")
+	c.Flags().StringVar(&f.Account, "account", "", "only jobs of this account (id or login)")
+	c.Flags().StringVar(&f.Type, "type", "", "only jobs of this type, such as REPO_ISSUES")
 	c.Flags().StringVar(&status, "status", "", "only these states, such as FAILED or READY,RUNNING")
-	c.Flags().Int64Var(&q.AfterID, "after", 0, "only jobs with a larger id, to page on")
-	c.Flags().IntVar(&q.Limit, "limit", 50, "how many")
+	c.Flags().StringVar(&f.Error, "error", "", "only jobs whose last attempt failed so: "+domain.FailureKindNames())
+	page.register(c)
+	renamed(c, &page.cursor, "after")
 	return c
 }
 
-func (a *App) jobShow(o *options) *cobra.Command {
-	return &cobra.Command{Use: "show JOB", Short: "Show one upstream call and what became of it", Args: oneID,
+func (a jobCommands) jobShow(o *options) *cobra.Command {
+	return &cobra.Command{Use: "show JOB", Short: "Show one upstream call and its outcome", Args: oneID,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(c.Context(), o, func(s *session) error {
 				j, err := s.Job(c.Context(), parseID(args[0]))
@@ -62,23 +67,36 @@ func (a *App) jobShow(o *options) *cobra.Command {
 		}}
 }
 
-func (a *App) showJob(o *options, j wire.Job) error {
+func (a jobCommands) showJob(o *options, j wire.Job) error {
 	if o.json() {
 		return printJSON(a.Out, j)
 	}
-	fmt.Fprintf(a.Out, "job %d of run %d: %s %s %s\n", j.ID, j.RunID, j.Type, j.Resource, j.Status)
-	fmt.Fprintf(a.Out, "  attempt %d, %d failures, %d workers lost, %d items\n", j.Attempt, j.Failures, j.Lost, j.Items)
-	fmt.Fprintf(a.Out, "  created %s, not before %s, ended %s\n", when(j.CreatedAt), when(j.NotBefore), when(j.FinishedAt))
+	say(a.Out, "job %d of run %d: %s %s %s\n", j.ID, j.RunID, j.Type, j.Resource, j.Status)
+	say(a.Out, "  attempt %d, %d failures, %d workers lost, %d items\n", j.Attempt, j.Failures, j.Lost, j.Items)
+	say(a.Out, "  created %s, not before %s, begun %s, ended %s\n", when(j.CreatedAt), when(j.NotBefore), when(j.StartedAt), when(j.FinishedAt))
 	if j.Error != "" {
-		fmt.Fprintf(a.Out, "  %s: %s\n", j.ErrorKind, j.Error)
+		say(a.Out, "  %s: %s\n", j.ErrorKind, j.Error)
 	}
 	return nil
 }
 
-func (a *App) jobRetry(o *options) *cobra.Command {
-	return &cobra.Command{Use: "retry JOB", Short: "Try a failed job again, and its run with it", Args: oneID,
+func (a jobCommands) jobRetry(o *options) *cobra.Command {
+	var b bulk
+	var in wire.JobsRequest
+	c := &cobra.Command{Use: "retry JOB | --all", Short: "Retry a failed job, or all that a filter selects, and resume their runs", Args: b.one,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(c.Context(), o, func(s *session) error {
+				if b.all {
+					in.All, in.DryRun = true, b.dry
+					sum, err := b.carryOut(func(cursor string) (wire.BulkAnswer, error) {
+						in.Cursor = cursor
+						return s.RetryJobs(c.Context(), in)
+					})
+					if err != nil {
+						return err
+					}
+					return b.print(a.App, o, sum, "failed job", "retried")
+				}
 				j, err := s.RetryJob(c.Context(), parseID(args[0]))
 				if err != nil {
 					return err
@@ -86,4 +104,10 @@ func (a *App) jobRetry(o *options) *cobra.Command {
 				return a.showJob(o, j)
 			})
 		}}
+	b.register(c, "all failed jobs that the filters select")
+	c.Flags().Int64Var(&in.Run, "run", 0, "with --all: only jobs of this run")
+	c.Flags().StringVar(&in.Account, "account", "", "with --all: only jobs of this account (id or login)")
+	c.Flags().StringVar(&in.Type, "type", "", "with --all: only jobs of this type")
+	c.Flags().StringVar(&in.Error, "error", "", "with --all: only jobs that failed so: "+domain.FailureKindNames())
+	return c
 }

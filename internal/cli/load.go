@@ -28,20 +28,23 @@ func (f *loadFlags) check(names []string) error {
 	}
 	switch {
 	case f.seconds < 0 || f.seconds > 86_400:
-		return usage("--seconds is %d; it must be between 1 and 86,400, or 0 for what suits each scenario", f.seconds)
+		return usage("--seconds is %d; it must be between 1 and 86,400, or 0 for what each scenario needs", f.seconds)
 	case f.bodySize < 1000 || f.bodySize > 5_000_000:
 		return usage("--body-size is %d; it must be between 1,000 and 5,000,000", f.bodySize)
 	}
 	return nil
 }
 
-func (a *App) load(o *options) *cobra.Command {
+// loadCommand proves the refresh pipeline under load.
+type loadCommand struct{ *App }
+
+func (a loadCommand) load(o *options) *cobra.Command {
 	var flags loadFlags
 	var long strings.Builder
 	long.WriteString("Run the refresh pipeline under load, races and faults against a simulated upstream\n" +
-		"and say of each scenario whether it did what it must. Everything is inside this\n" +
-		"process; with --state and --redis (and --kafka) several instances meet in real\n" +
-		"servers, which should be there for nothing else.\n\nThe scenarios:\n")
+		"and say for each scenario whether it passed. Everything runs inside this\n" +
+		"process; with --state and --redis (and --kafka) several instances share real\n" +
+		"servers, which should be used for nothing else.\n\nThe scenarios:\n")
 	for _, s := range load.Scenarios() {
 		fmt.Fprintf(&long, "\n    %s: %s", s.Name, s.Description)
 	}
@@ -53,20 +56,20 @@ func (a *App) load(o *options) *cobra.Command {
 			o.quietly(c)
 			return a.runLoad(c.Context(), o, flags, names)
 		}}
-	c.Flags().IntVar(&flags.seconds, "seconds", 0, "how long the traffic of each scenario lasts; 0 is 2 to 10, as suits it")
+	c.Flags().IntVar(&flags.seconds, "seconds", 0, "how long the traffic of each scenario lasts; 0 means 2 to 10, as each scenario needs")
 	c.Flags().IntVar(&flags.bodySize, "body-size", 300_000, "about how many bytes an answer of the simulated upstream has")
 	return c
 }
 
-func (a *App) runLoad(ctx context.Context, o *options, flags loadFlags, names []string) error {
+func (a loadCommand) runLoad(ctx context.Context, o *options, flags loadFlags, names []string) error {
 	service, err := a.service(o, "sluice load")
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.dataDir, 0o700); err != nil {
+	if err := os.MkdirAll(o.Service.DataDir, 0o700); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp(o.dataDir, "load-")
+	dir, err := os.MkdirTemp(o.Service.DataDir, "load-")
 	if err != nil {
 		return err
 	}
@@ -80,7 +83,7 @@ func (a *App) runLoad(ctx context.Context, o *options, flags loadFlags, names []
 		Open: func(ctx context.Context, i load.Instance) (*load.Backend, error) {
 			return a.Load(ctx, instanceOf(service, dir, i))
 		},
-		Shared: service.Servers.Shared(), Kafka: service.MapleStory.Kafka != "", Seconds: flags.seconds, BodySize: flags.bodySize,
+		Shared: service.Servers.Shared(), Kafka: service.Refresh.Kafka != "", Seconds: flags.seconds, BodySize: flags.bodySize,
 	}
 	tell := a.tellResult
 	if o.json() {
@@ -101,14 +104,13 @@ func (a *App) runLoad(ctx context.Context, o *options, flags loadFlags, names []
 // instanceOf gives every scenario a place of its own: nothing of another run is
 // found there.
 func instanceOf(o ServiceOptions, dir string, i load.Instance) ServiceOptions {
-	o.DataDir = filepath.Join(dir, i.Run)
+	o.Service.DataDir = filepath.Join(dir, i.Run)
 	if o.Servers.Shared() {
-		o.DataDir = filepath.Join(o.DataDir, strconv.Itoa(i.Number))
+		o.Service.DataDir = filepath.Join(o.Service.DataDir, strconv.Itoa(i.Number))
 	}
 	o.Servers.RedisPrefix += "-load-" + i.Run
-	o.MapleStory.URL, o.MapleStory.Key = i.URL, i.Key
-	o.MapleStory.PerSecond, o.MapleStory.PerDay, o.MapleStory.Reserve = mapleStoryPerSecond, mapleStoryPerDay, mapleStoryReserve
-	o.MapleStory.Prefetch = 0
+	o.Sources = config.Default().Sources.With("maplestory-url", i.URL).With("maplestory-key", i.Key)
+	o.Refresh.Prefetch = 0
 	return o
 }
 
@@ -121,7 +123,7 @@ func newKeyFile(dir string) (string, error) {
 }
 
 // tellResult shows a scenario in one line.
-func (a *App) tellResult(r load.Result) {
+func (a loadCommand) tellResult(r load.Result) {
 	st := a.style(a.Out)
 	verdict := fmt.Sprintf("%-7s", r.Verdict)
 	switch r.Verdict {
@@ -132,7 +134,7 @@ func (a *App) tellResult(r load.Result) {
 	case load.Skipped:
 		verdict = st.yellow(verdict)
 	}
-	fmt.Fprintf(a.Out, "%s  %-18s  ", verdict, r.Name)
+	say(a.Out, "%s  %-18s  ", painted(verdict), r.Name)
 	var words []string
 	if r.Why != "" {
 		words = append(words, r.Why)

@@ -10,6 +10,7 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/engine"
+	"sluice/internal/httpapi/wire"
 	"sluice/internal/stats"
 )
 
@@ -22,6 +23,8 @@ type result struct {
 	Calls      int64            `json:"calls"`
 	Documents  int64            `json:"documents"`
 	FailedJobs int64            `json:"failed_jobs"`
+	// Ledger says whether everything is stored.
+	Ledger wire.LedgerSummary `json:"ledger_summary"`
 	// Paused is set when the account waits for a person.
 	Paused     bool            `json:"paused,omitempty"`
 	Statistics json.RawMessage `json:"statistics,omitempty"`
@@ -33,7 +36,7 @@ func resultOf(p engine.Progress) result {
 		Calls: p.Calls, Documents: p.Documents, FailedJobs: p.Failed,
 	}
 	if waitsForPerson(p) {
-		r.Paused, r.Reason = true, waitText(p)
+		r.Paused, r.Reason = true, reasons(p)
 	}
 	return r
 }
@@ -79,23 +82,28 @@ func (s summary) exit() error {
 			failed = errors.New("the collection of " + r.Login + " ended " + r.Status.String() + ": " + r.Reason)
 		case r.FailedJobs > 0 && failed == nil:
 			failed = fmt.Errorf("the collection of %s is incomplete: `sluice job list --run %d --status FAILED` shows what is missing", r.Login, r.Run)
+		case r.Ledger.Gaps > 0 && failed == nil:
+			failed = fmt.Errorf("the collection of %s is incomplete: `sluice run show %d --ledger` shows what is missing", r.Login, r.Run)
 		}
 	}
 	return failed
 }
 
 // printResults writes what became of every account, and its statistics.
-func (a *App) printResults(sum summary) error {
+func (a collectCommand) printResults(sum summary) error {
 	for _, r := range sum.Results {
 		status := r.Status.String()
 		if r.Paused {
 			status = "PAUSED"
 		}
-		fmt.Fprintf(a.Out, "%s: %s, %s documents with %s calls", r.Login, status, count(r.Documents), count(r.Calls))
+		say(a.Out, "%s: %s, %s documents with %s calls", r.Login, status, count(r.Documents), count(r.Calls))
 		if r.Reason != "" {
-			fmt.Fprintf(a.Out, " (%s)", r.Reason)
+			say(a.Out, " (%s)", r.Reason)
 		}
 		fmt.Fprintln(a.Out)
+		if !r.Paused {
+			printLedger(a.Out, r.Ledger)
+		}
 		if r.Statistics == nil {
 			continue
 		}
@@ -108,15 +116,18 @@ func (a *App) printResults(sum summary) error {
 	return nil
 }
 
-func (a *App) printStatistics(st stats.Account) {
+func (a collectCommand) printStatistics(st stats.Account) {
 	line := func(what, format string, args ...any) {
-		fmt.Fprintf(a.Out, "  %-14s "+format+"\n", append([]any{what}, args...)...)
+		say(a.Out, "  %-14s "+format+"\n", append([]any{what}, args...)...)
 	}
 	line("repositories", "%s owned, %s stars received", count(st.Repositories.Owned), count(st.Repositories.Stars))
-	line("commits", "%s (%s lines added, %s deleted), %s to repositories of others",
-		count(st.Commits.Own), count(st.Commits.Additions), count(st.Commits.Deletions), count(st.Commits.ToOthers))
+	line("commits", "%s (%s lines added, %s deleted), %s",
+		count(st.Commits.Own), count(st.Commits.Additions), count(st.Commits.Deletions), st.ToOthers(st.Commits.ToOthers))
 	line("issues", "%s opened, %s solved", count(st.Issues.Opened), count(st.Issues.Solved))
-	line("pull requests", "%s opened, %s merged, %s of them in repositories of others", count(st.Pulls.Opened), count(st.Pulls.Merged), count(st.Pulls.MergedToOthers))
+	line("pull requests", "%s opened, %s merged, %s", count(st.Pulls.Opened), count(st.Pulls.Merged), st.ToOthers(st.Pulls.MergedToOthers))
+	if !st.OthersCollected {
+		line("", "?: repositories of others were not collected; --contributed does")
+	}
 	line("activity", "%s on %s; longest streak %s", count(st.Activity.Total), plural(int(st.Activity.ActiveDays), "day"), plural(int(st.Activity.Longest.Days), "day"))
 	if len(st.Languages) > 0 {
 		names := make([]string, 0, 3)

@@ -11,6 +11,8 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/engine"
+	"sluice/internal/httpapi/wire"
+	"sluice/internal/state"
 )
 
 func TestSummary(t *testing.T) {
@@ -52,6 +54,12 @@ func TestSummary(t *testing.T) {
 			}
 		})
 	}
+	// Every job succeeded, and something is missing all the same.
+	sum := summarize([]int64{1}, map[int64]engine.Progress{1: complete})
+	sum.Results[0].Ledger = wire.LedgerSummary{Gaps: 1}
+	if err := sum.exit(); err == nil || !strings.Contains(err.Error(), "`sluice run show 1 --ledger`") {
+		t.Errorf("a run with a gap ends with %v", err)
+	}
 	last := map[int64]engine.Progress{1: complete, 2: failed, 4: partial}
 	if got := summarize([]int64{1, 2, 4}, last).runsText(); got != "2 COMPLETED, 1 FAILED" {
 		t.Errorf("got %q", got)
@@ -60,15 +68,18 @@ func TestSummary(t *testing.T) {
 
 func TestPrintResults(t *testing.T) {
 	var out bytes.Buffer
-	a := &App{Out: &out}
+	a := collectCommand{&App{Out: &out}}
 	sum := summary{Results: []result{
-		{Login: "ann", Status: domain.RunCompleted, Documents: 1234, Calls: 5, Statistics: []byte(`{"commits":{"own":1500,"additions":7},"languages":[{"name":"Go"}]}`)},
+		{Login: "ann", Status: domain.RunCompleted, Documents: 1234, Calls: 5, Ledger: wire.LedgerSummary{
+			PagesKnown: 3, PagesStored: 2, Resources: 1, Gaps: 7, Because: []state.Gap{{Type: "LIST", Resource: "repo:1", Because: "1 page failed: 502"}},
+		}, Statistics: []byte(`{"commits":{"own":1500,"additions":7},"languages":[{"name":"Go"}]}`)},
 		{Login: "bob", Status: domain.RunRunning, Paused: true, Reason: "renew the token"},
 	}}
 	if err := a.printResults(sum); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"ann: COMPLETED, 1,234 documents with 5 calls\n", "commits        1,500 (7 lines added, 0 deleted)", "languages      Go\n", "bob: PAUSED, 0 documents with 0 calls (renew the token)\n"} {
+	for _, want := range []string{"ann: COMPLETED, 1,234 documents with 5 calls\n", "commits        1,500 (7 lines added, 0 deleted), ? to others",
+		"  2 of 3 pages stored, 7 gaps; 0 items of 1 resource\n", "    LIST repo:1: unknown because 1 page failed: 502\n", "    and 6 more", "languages      Go\n", "bob: PAUSED, 0 documents with 0 calls (renew the token)\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("does not say %q:\n%s", want, out.String())
 		}
@@ -83,7 +94,7 @@ func TestPrintResults(t *testing.T) {
 // that a reader who leaves does not hold up the handler.
 func TestInProcessAnswers(t *testing.T) {
 	goOn, left := make(chan struct{}), make(chan error, 1)
-	carrier := inProcess{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	carrier := inProcess{handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/silent" {
 			<-r.Context().Done()
 			_, err := io.WriteString(w, "too late")

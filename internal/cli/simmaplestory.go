@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/config"
 	maplesim "sluice/internal/simulator/maplestory"
 )
 
@@ -17,13 +18,13 @@ type mapleFlags struct {
 }
 
 func (m *mapleFlags) register(c *cobra.Command) {
-	f := c.Flags()
+	f, allowed := c.Flags(), config.Default().Sources
 	f.IntVar(&m.characters, "characters", 2000, "characters in the simulated world")
-	f.IntVar(&m.perSecond, "per-second", mapleStoryPerSecond, "calls that a key may make in any second")
-	f.IntVar(&m.perDay, "per-day", mapleStoryPerDay, "calls that a key may make in a day")
+	f.IntVar(&m.perSecond, "per-second", allowed.Int("maplestory-per-second"), "calls that a key may make in any second")
+	f.IntVar(&m.perDay, "per-day", int(allowed.Int64("maplestory-per-day")), "calls that a key may make in a day")
 	f.IntVar(&m.bodySize, "body-size", 300_000, "about how many bytes a character's equipment has")
 	f.DurationVar(&m.changeEvery, "change-every", time.Minute, "how often a character changes; 0 is never")
-	f.DurationVar(&m.jitter, "jitter", 50*time.Millisecond, "how much the delays of answers differ")
+	f.DurationVar(&m.jitter, "jitter", 50*time.Millisecond, "variation of the delay of answers")
 }
 
 func (m *mapleFlags) check() error {
@@ -46,7 +47,7 @@ func (m *mapleFlags) options() maplesim.Options {
 	}
 }
 
-func (a *App) simMapleStory() *cobra.Command {
+func (a simCommands) simMapleStory() *cobra.Command {
 	var flags mapleFlags
 	var addr string
 	c := &cobra.Command{
@@ -57,13 +58,13 @@ func (a *App) simMapleStory() *cobra.Command {
 				return err
 			}
 			return a.serveSim(c.Context(), addr, maplesim.New(flags.options()), func(url string) {
-				fmt.Fprintf(a.Out, "simulated MapleStory API at %s with %s characters; its key is %s\n", url, count(int64(flags.characters)), maplesim.DefaultKey)
+				say(a.Out, "simulated MapleStory API at %s with %s characters; its key is %s\n", url, count(int64(flags.characters)), maplesim.DefaultKey)
 				fmt.Fprintln(a.Out, "characters at /_sim/characters, truth at /_sim/truth/PART/OCID, audit at /_sim/audit")
 			})
 		},
 	}
 	flags.register(c)
-	c.Flags().Uint64Var(&flags.seed, "seed", 1, "the world is a function of its seed")
+	c.Flags().Uint64Var(&flags.seed, "seed", 1, "seed of the world: the same seed makes the same world")
 	c.Flags().DurationVar(&flags.latency, "latency", 100*time.Millisecond, "delay of every answer")
 	c.Flags().StringVar(&addr, "addr", "127.0.0.1:8092", "address to listen on")
 	return c

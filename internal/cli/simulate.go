@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/httpapi"
 	sim "sluice/internal/simulator/github"
 )
 
@@ -22,10 +22,13 @@ type simFlags struct {
 	unlimited       bool
 }
 
+// defaultSeed is that of the world that is shown unless another is asked for.
+const defaultSeed = 1
+
 func (s *simFlags) register(c *cobra.Command, accounts, limit int, window time.Duration) {
 	f := c.Flags()
 	f.IntVar(&s.accounts, "accounts", accounts, "accounts in the simulated world")
-	f.Uint64Var(&s.seed, "seed", 1, "the world is a function of its seed")
+	f.Uint64Var(&s.seed, "seed", defaultSeed, "seed of the world: the same seed makes the same world")
 	f.DurationVar(&s.window, "window", window, "length of a quota window: 30s makes an hour pass in 30 s")
 	f.IntVar(&s.limit, "limit", limit, "calls (and GraphQL points) that an owner has in each window")
 	f.DurationVar(&s.latency, "latency", 0, "delay of every answer")
@@ -55,7 +58,10 @@ func (s *simFlags) options() sim.Options {
 	}
 }
 
-func (a *App) sim(*options) *cobra.Command {
+// simCommands run simulated upstreams alone.
+type simCommands struct{ *App }
+
+func (a simCommands) sim(*options) *cobra.Command {
 	var flags simFlags
 	var addr string
 	c := &cobra.Command{
@@ -75,38 +81,26 @@ func (a *App) sim(*options) *cobra.Command {
 }
 
 // serveSim serves a simulated upstream until ctx ends; introduce says what it is.
-func (a *App) serveSim(ctx context.Context, addr string, server http.Handler, introduce func(url string)) error {
+func (a simCommands) serveSim(ctx context.Context, addr string, server http.Handler, introduce func(url string)) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
 	introduce("http://" + l.Addr().String())
-	return serveUntil(ctx, l, server, time.Second)
+	return httpapi.ServeUntil(ctx, l, simulatorServer(server), time.Second)
 }
 
-func (a *App) introduceGitHub(server *sim.Server, url string) {
+func (a simCommands) introduceGitHub(server *sim.Server, url string) {
 	logins := server.Logins()
-	fmt.Fprintf(a.Out, "simulated GitHub at %s with %d accounts\n", url, len(logins))
+	say(a.Out, "simulated GitHub at %s with %d accounts\n", url, len(logins))
 	for _, login := range logins[:min(len(logins), 5)] {
-		fmt.Fprintf(a.Out, "  %s  token %s\n", login, server.Token(login))
+		say(a.Out, "  %s  token %s\n", login, server.Token(login))
 	}
-	fmt.Fprintf(a.Out, "truth at /_sim/truth/LOGIN, audit at /_sim/audit, `login token` lines for --token-file at /_sim/tokens\n")
+	say(a.Out, "truth at /_sim/truth/LOGIN, audit at /_sim/audit, `login token` lines for --token-file at /_sim/tokens\n")
 }
 
-// serveUntil serves until ctx ends, and then lets requests finish for a while.
-func serveUntil(ctx context.Context, l net.Listener, h http.Handler, patience time.Duration) error {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	if err := server.Shutdown(stop); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return server.Close()
+// simulatorServer bounds what a caller may send; how long an answer takes is
+// up to the faults that are simulated.
+func simulatorServer(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
 }

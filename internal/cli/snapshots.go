@@ -11,19 +11,28 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/client"
 	"sluice/internal/domain"
 	"sluice/internal/httpapi/wire"
 	"sluice/internal/refresh"
+	"sluice/internal/sources"
 )
 
 // snapshotSource is whose snapshots are meant where none is named.
-const snapshotSource = "maplestory"
+var snapshotSource = sources.Keyed()[0].Name
 
-func (a *App) refresh(o *options) *cobra.Command {
+// snapshotCommands are those about snapshots.
+type snapshotCommands struct{ *App }
+
+func (a snapshotCommands) refresh(o *options) *cobra.Command {
 	var source, priority string
-	c := &cobra.Command{Use: "refresh KEY…", Short: "Have snapshots refreshed; without keys, show how the pipeline stands",
+	c := &cobra.Command{Use: "refresh KEY…", Short: "Refresh snapshots; without keys, show the state of the pipeline",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.with(c.Context(), o, func(s *session) error {
+			why := toLook
+			if len(args) > 0 {
+				why = toAdd
+			}
+			return a.within(c.Context(), o, why, func(s *session) error {
 				if len(args) == 0 {
 					return a.showPipeline(c, o, s)
 				}
@@ -50,7 +59,7 @@ func (a *App) refresh(o *options) *cobra.Command {
 	return c
 }
 
-func (a *App) showPipeline(c *cobra.Command, o *options, s *session) error {
+func (a snapshotCommands) showPipeline(c *cobra.Command, o *options, s *session) error {
 	view, err := s.RefreshOverview(c.Context())
 	if err != nil {
 		return err
@@ -59,33 +68,33 @@ func (a *App) showPipeline(c *cobra.Command, o *options, s *session) error {
 		return printJSON(a.Out, view)
 	}
 	for _, one := range view.Sources {
-		fmt.Fprintf(a.Out, "%s: %s snapshots of %s bytes; %s being tried again, %s failed\n", one.Source,
+		say(a.Out, "%s: %s snapshots of %s bytes; %s being tried again, %s failed\n", one.Source,
 			count(one.Counts.Snapshots), count(one.Counts.Bytes), count(one.Counts.Retrying), count(one.Counts.Failed))
-		fmt.Fprintf(a.Out, "  calls today: %s of %s, %s of them LOW\n", count(one.Rate.Used), count(one.Rate.Daily), count(one.Rate.UsedLow))
+		say(a.Out, "  calls today: %s of %s, %s of them LOW\n", count(one.Rate.Used), count(one.Rate.Daily), count(one.Rate.UsedLow))
 	}
 	for _, name := range slices.Sorted(maps.Keys(view.Lags)) {
-		fmt.Fprintf(a.Out, "  %s requests that wait: %s\n", name, count(view.Lags[name].Records))
+		say(a.Out, "  %s requests that wait: %s\n", name, count(view.Lags[name].Records))
 	}
 	for _, name := range slices.Sorted(maps.Keys(view.Breakers)) {
-		fmt.Fprintf(a.Out, "  breaker of the %s: %s\n", name, view.Breakers[name])
+		say(a.Out, "  breaker of the %s: %s\n", name, view.Breakers[name])
 	}
 	for _, why := range slices.Sorted(maps.Keys(view.Dead)) {
-		fmt.Fprintf(a.Out, "  dead letters, %s: %s\n", why, count(view.Dead[why]))
+		say(a.Out, "  dead letters, %s: %s\n", why, count(view.Dead[why]))
 	}
 	return nil
 }
 
-func (a *App) snapshots(o *options) *cobra.Command {
+func (a snapshotCommands) snapshots(o *options) *cobra.Command {
 	return group("snapshot", "Read snapshots", a.snapshotGet(o))
 }
 
-func (a *App) snapshotGet(o *options) *cobra.Command {
+func (a snapshotCommands) snapshotGet(o *options) *cobra.Command {
 	var source string
 	var wait, byName bool
 	c := &cobra.Command{Use: "get KEY", Short: "Show the last known value of an entity",
 		Long: "Show the last known value of an entity. A key is part:ocid, such as basic:OCID; an ocid\n" +
 			"alone means its item-equipment. With --name it is part:NAME or NAME, and the name's\n" +
-			"ocid is asked for first; a name that was never asked for takes a call and its time.",
+			"ocid is looked up first; a name that was never looked up takes a call.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("`%s` takes one key, such as item-equipment:OCID", c.CommandPath())
@@ -114,7 +123,7 @@ func (a *App) snapshotGet(o *options) *cobra.Command {
 		}}
 	c.Flags().StringVar(&source, "source", snapshotSource, "whose snapshot")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until it is fresh")
-	c.Flags().BoolVar(&byName, "name", false, "the key has a character's name in the place of its ocid")
+	c.Flags().BoolVar(&byName, "name", false, "the key has a character's name instead of its ocid")
 	return c
 }
 
@@ -171,59 +180,73 @@ func (s *session) named(ctx context.Context, e refresh.Entity) (refresh.Entity, 
 	return e, nil
 }
 
-func (a *App) showSnapshot(o *options, answer refresh.Answer) error {
+func (a snapshotCommands) showSnapshot(o *options, answer refresh.Answer) error {
 	if o.json() {
 		return printJSON(a.Out, answer)
 	}
-	fmt.Fprintf(a.screen, "%s is %s; checked %s, changed %s\n", answer.Entity, answer.Freshness, when(answer.LastCheckedAt), when(answer.LastUpdatedAt))
+	say(a.screen, "%s is %s; checked %s, changed %s\n", answer.Entity, answer.Freshness, when(answer.LastCheckedAt), when(answer.LastUpdatedAt))
 	if answer.UpdateQueued {
 		text := "a refresh is under way"
 		if answer.EstimatedWaitMs != nil {
 			text += fmt.Sprintf(", about %s to go", (time.Duration(*answer.EstimatedWaitMs) * time.Millisecond).Round(100*time.Millisecond))
 		}
-		fmt.Fprintln(a.screen, text)
+		say(a.screen, "%s\n", text)
 	}
 	if answer.Status != nil {
-		fmt.Fprintf(a.screen, "%s after %s: %s\n", answer.Status.Code, plural(answer.Status.Tries, "attempt"), answer.Status.Error)
+		say(a.screen, "%s after %s: %s\n", answer.Status.Code, plural(answer.Status.Tries, "attempt"), answer.Status.Error)
 	}
-	fmt.Fprintf(a.Out, "%s\n", answer.Snapshot)
+	say(a.Out, "%s\n", answer.Snapshot)
 	return nil
 }
 
-func (a *App) deadLetters(o *options) *cobra.Command {
-	return group("dlq", "List, show, redrive and discard what failed for good", a.dlqList(o), a.dlqShow(o), a.dlqRedrive(o), a.dlqDiscard(o))
+// deadLetterCommands are those about what failed for good.
+type deadLetterCommands struct{ *App }
+
+func (a deadLetterCommands) deadLetters(o *options) *cobra.Command {
+	c := group("dlq", "List, show, redrive and discard what failed for good: refreshes and statistics", a.dlqList(o), a.dlqShow(o), a.dlqRedrive(o), a.dlqDiscard(o))
+	c.Aliases = []string{"dead-letter"}
+	return c
 }
 
-func (a *App) dlqList(o *options) *cobra.Command {
-	var q refresh.DeadLetterQuery
+func (a deadLetterCommands) dlqList(o *options) *cobra.Command {
+	var f client.LetterFilter
+	var page paging
 	c := &cobra.Command{Use: "list", Short: "List dead letters, newest first, and how many there are of each cause", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), o, func(s *session) error {
-				list, err := s.DeadLetters(c.Context(), q)
+				var all wire.DeadLetterList
+				list, err := gather(page, func(p client.Page) (wire.List[wire.Letter], error) {
+					f.Page = p
+					one, err := s.DeadLetters(c.Context(), f)
+					all.Counts = one.Counts
+					return one.List, err
+				})
 				if err != nil {
 					return err
 				}
-				if o.json() {
-					return printJSON(a.Out, list)
+				if all.List = list; o.json() {
+					return printJSON(a.Out, all)
 				}
-				for _, why := range slices.Sorted(maps.Keys(list.Counts)) {
-					fmt.Fprintf(a.screen, "%s: %s\n", why, count(list.Counts[why]))
+				for _, why := range slices.Sorted(maps.Keys(all.Counts)) {
+					say(a.screen, "%s: %s\n", why, count(all.Counts[why]))
 				}
-				return table(a.Out, "LETTER\tENTITY\tWHY\tTRIES\tBURIED\tERROR", func(line func(string, ...any)) {
-					for _, l := range list.Letters {
-						line("%s\t%s\t%s\t%d\t%s\t%s", l.ID, l.Entity, l.Why, l.Tries, when(l.BuriedAt), orDash(l.Error))
+				defer a.more(list.NextCursor)
+				return table(a.Out, "LETTER\tKIND\tOF\tWHY\tTRIES\tBURIED\tERROR", func(line func(string, ...any)) {
+					for _, l := range list.Items {
+						line("%s\t%s\t%s\t%s\t%d\t%s\t%s", l.ID, l.Kind, l.Name(), l.Why, l.Tries, when(l.Failed), orDash(l.Error))
 					}
 				})
 			})
 		}}
-	c.Flags().StringVar(&q.Why, "why", "", "only with this cause, such as OPENAPI00004")
-	c.Flags().StringVar(&q.Source, "source", "", "only of this source")
-	c.Flags().StringVar(&q.Key, "key", "", "only of this entity")
-	c.Flags().IntVar(&q.Limit, "limit", 50, "how many")
+	c.Flags().StringVar(&f.Kind, "kind", "", "only of this kind: refresh or statistics")
+	c.Flags().StringVar(&f.Why, "why", "", "only with this cause, such as OPENAPI00004 or STATISTICS")
+	c.Flags().StringVar(&f.Source, "source", "", "only of this source")
+	c.Flags().StringVar(&f.Key, "key", "", "only of this entity")
+	page.register(c)
 	return c
 }
 
-func (a *App) dlqShow(o *options) *cobra.Command {
+func (a deadLetterCommands) dlqShow(o *options) *cobra.Command {
 	return &cobra.Command{Use: "show LETTER", Short: "Show a dead letter",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -242,9 +265,9 @@ func (a *App) dlqShow(o *options) *cobra.Command {
 		}}
 }
 
-func (a *App) dlqRedrive(o *options) *cobra.Command {
+func (a deadLetterCommands) dlqRedrive(o *options) *cobra.Command {
 	var why string
-	c := &cobra.Command{Use: "redrive LETTER… | --why CAUSE", Short: "Ask once more for what dead letters asked for",
+	c := &cobra.Command{Use: "redrive LETTER… | --why CAUSE", Short: "Publish the requests of dead letters again, or compute statistics once more",
 		Args: func(c *cobra.Command, args []string) error {
 			if (len(args) == 0) == (why == "") {
 				return usage("`%s` takes dead letters' ids, or --why for all of one cause", c.CommandPath())
@@ -254,15 +277,15 @@ func (a *App) dlqRedrive(o *options) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(c.Context(), o, func(s *session) error {
 				n, err := s.Redrive(c.Context(), wire.LettersRequest{IDs: args, Why: why})
-				return a.printLetters(o, n, "asked for once more", err)
+				return a.printLetters(o, n, "redriven", err)
 			})
 		}}
 	c.Flags().StringVar(&why, "why", "", "all with this cause")
 	return c
 }
 
-func (a *App) dlqDiscard(o *options) *cobra.Command {
-	return &cobra.Command{Use: "discard LETTER…", Short: "Forget dead letters",
+func (a deadLetterCommands) dlqDiscard(o *options) *cobra.Command {
+	return &cobra.Command{Use: "discard LETTER…", Short: "Discard dead letters",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage("`%s` takes dead letters' ids", c.CommandPath())
@@ -277,13 +300,13 @@ func (a *App) dlqDiscard(o *options) *cobra.Command {
 		}}
 }
 
-func (a *App) printLetters(o *options, n int, what string, err error) error {
+func (a deadLetterCommands) printLetters(o *options, n int, what string, err error) error {
 	if err != nil {
 		return err
 	}
 	if o.json() {
 		return printJSON(a.Out, wire.LettersAnswer{Letters: n})
 	}
-	fmt.Fprintf(a.Out, "%s %s\n", plural(n, "dead letter"), what)
+	say(a.Out, "%s %s\n", plural(n, "dead letter"), what)
 	return nil
 }

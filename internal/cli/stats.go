@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/client"
 	"sluice/internal/config"
 	"sluice/internal/stats"
 )
@@ -17,17 +18,17 @@ type statsFlags struct {
 	limit               int
 }
 
-func (a *App) stats(o *options) *cobra.Command {
+// statsCommands shows statistics.
+type statsCommands struct{ *App }
+
+func (a statsCommands) stats(o *options) *cobra.Command {
 	var flags statsFlags
 	c := &cobra.Command{
 		Use:   "stats LOGIN | --leaderboard | --global",
-		Short: "Show the statistics of an account with its year, or how all accounts compare",
+		Short: "Show the statistics of an account and its last year, or compare all accounts",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := flags.check(c, args); err != nil {
-				return err
-			}
-			if err := a.needData(o); err != nil {
 				return err
 			}
 			return a.with(c.Context(), o, func(s *session) error {
@@ -75,7 +76,7 @@ func (f *statsFlags) check(c *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a *App) showAccountStats(c *cobra.Command, o *options, s *session, login string) error {
+func (a statsCommands) showAccountStats(c *cobra.Command, o *options, s *session, login string) error {
 	figures, err := s.AccountStats(c.Context(), login)
 	if err != nil {
 		return err
@@ -86,8 +87,8 @@ func (a *App) showAccountStats(c *cobra.Command, o *options, s *session, login s
 	return stats.Summary(a.Out, figures, stats.SummaryOptions{Color: a.style(a.Out).on, Width: terminalSize(a.Out).width, Now: a.Now()})
 }
 
-func (a *App) showLeaderboard(c *cobra.Command, o *options, s *session, flags statsFlags) error {
-	board, err := s.Leaderboard(c.Context(), stats.Measure(flags.by), flags.limit)
+func (a statsCommands) showLeaderboard(c *cobra.Command, o *options, s *session, flags statsFlags) error {
+	board, err := s.Leaderboard(c.Context(), stats.Measure(flags.by), client.Page{Limit: flags.limit})
 	if err != nil {
 		return err
 	}
@@ -95,12 +96,12 @@ func (a *App) showLeaderboard(c *cobra.Command, o *options, s *session, flags st
 		return printJSON(a.Out, board)
 	}
 	err = table(a.Out, "RANK\tACCOUNT\tSOURCE\t"+strings.ToUpper(flags.by)+"\tPERCENTILE", func(line func(string, ...any)) {
-		for _, r := range board.Rows {
+		for _, r := range board.Items {
 			line("%d\t%s\t%s\t%s\t%.2f", r.Rank, r.Login, r.Source, measured(r.By, r.Value), r.Percentile)
 		}
 	})
-	if left := board.Accounts - len(board.Rows); left > 0 {
-		fmt.Fprintf(a.Err, "%s more; --limit shows them\n", count(int64(left)))
+	if left := board.Accounts - len(board.Items); left > 0 {
+		say(a.Err, "%s more; --limit shows them\n", count(int64(left)))
 	}
 	return err
 }
@@ -113,7 +114,7 @@ func measured(by stats.Measure, value float64) string {
 	return count(int64(value))
 }
 
-func (a *App) showGlobal(c *cobra.Command, o *options, s *session) error {
+func (a statsCommands) showGlobal(c *cobra.Command, o *options, s *session) error {
 	t, err := s.GlobalStats(c.Context())
 	if err != nil {
 		return err
@@ -130,7 +131,7 @@ func (a *App) showGlobal(c *cobra.Command, o *options, s *session) error {
 		{"issues opened", t.IssuesOpened}, {"issues solved", t.IssuesSolved},
 		{"pulls opened", t.PullsOpened}, {"pulls merged", t.PullsMerged}, {"merged to others", t.MergedToOthers},
 	} {
-		fmt.Fprintf(a.Out, "%-17s%14s\n", row.name, count(row.value))
+		say(a.Out, "%-17s%14s\n", row.name, count(row.value))
 	}
 	if len(t.Languages) == 0 {
 		return nil

@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"golang.org/x/term"
+
+	"sluice/internal/domain"
 )
 
 // style colours text for terminals, and leaves it alone elsewhere or when
@@ -12,6 +14,7 @@ import (
 type style struct{ on bool }
 
 func (s style) paint(code, text string) string {
+	text = domain.Printable(text)
 	if !s.on {
 		return text
 	}

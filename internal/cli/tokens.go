@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"os"
 	"strings"
 
 	"sluice/internal/config"
+	"sluice/internal/sources"
 )
 
 // tokens says which credential belongs to which login.
@@ -14,32 +14,112 @@ type tokens struct {
 }
 
 // readTokens takes one token for everybody from the environment or a file, or
-// one for each login from a file of "login token" lines.
+// one for each login from a file of "login token" lines. In the place of a
+// token an app's credential may stand, app:{…}, over as many lines as its key has.
 func (a *App) readTokens(file string) (tokens, error) {
 	t := tokens{byLogin: map[string]string{}}
 	if file == "" {
-		t.all, _ = a.Env(config.EnvPrefix + "GITHUB_TOKEN")
+		t.all, _ = a.Env(tokenVariable())
+		t.all = strings.TrimSpace(t.all)
 		return t, nil
 	}
-	text, err := os.ReadFile(file)
+	raw, err := a.readSecrets(file)
 	if err != nil {
 		return t, usage("--token-file: %v", err)
 	}
-	number := 0
-	for line := range strings.Lines(string(text)) {
-		number++
-		fields := strings.Fields(line)
-		switch {
-		case len(fields) == 0 || strings.HasPrefix(fields[0], "#"):
-		case len(fields) == 1 && t.all == "":
-			t.all = fields[0]
-		case len(fields) == 2:
-			t.byLogin[strings.ToLower(fields[0])] = fields[1]
-		default:
+	for number, text := 1, string(raw); text != ""; {
+		entry, rest := cutEntry(text)
+		if !t.add(entry) {
 			return t, usage("--token-file %s, line %d: expected one token, or a login and its token", file, number)
 		}
+		number += strings.Count(text[:len(text)-len(rest)], "\n")
+		text = rest
+	}
+	if t.all == "" && len(t.byLogin) == 0 {
+		return t, usage("--token-file %s holds no token", file)
 	}
 	return t, nil
+}
+
+// add takes one entry of a file: nothing, a remark, a token, or a login and its
+// token.
+func (t *tokens) add(entry string) bool {
+	entry = strings.TrimSpace(entry)
+	login, token, _ := strings.Cut(entry, " ")
+	if strings.HasPrefix(entry, appPrefix) {
+		login, token = "", entry
+	}
+	if login, token = strings.TrimSpace(login), strings.TrimSpace(token); token == "" {
+		login, token = "", login
+	}
+	switch {
+	case entry == "" || entry[0] == '#':
+		return true
+	case strings.ContainsAny(token, " \t\n") && !strings.HasPrefix(token, appPrefix):
+		return false
+	case login != "":
+		t.byLogin[strings.ToLower(login)] = token
+		return true
+	}
+	first := t.all == ""
+	t.all = token
+	return first
+}
+
+const appPrefix = "app:"
+
+// tokenVariable is where the token for everybody may stand.
+func tokenVariable() string { return config.EnvName(config.TokenSetting(sources.Collected()[0].Name)) }
+
+// cutEntry cuts the first line off a text, or more where a credential of an app
+// goes on: its key has lines of its own.
+func cutEntry(text string) (entry, rest string) {
+	end := strings.IndexByte(text, '\n') + 1
+	if end == 0 {
+		end = len(text)
+	}
+	line := text[:end]
+	start := strings.Index(line, appPrefix+"{")
+	if start < 0 || strings.HasPrefix(strings.TrimSpace(line), "#") {
+		return strings.ReplaceAll(line, "\t", " "), text[end:]
+	}
+	if length := objectLength(text[start+len(appPrefix):]); length > 0 {
+		end = start + len(appPrefix) + length
+	}
+	return strings.ReplaceAll(text[:start], "\t", " ") + text[start:end], text[end:]
+}
+
+// objectLength is how long the JSON object is that a text begins with, also if
+// its strings have lines; 0 if it does not end.
+func objectLength(text string) int {
+	depth, quoted, escaped := 0, false, false
+	for i, c := range []byte(text) {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && c == '\\':
+			escaped = true
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			depth++
+		case c == '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// tokenOf reads the token of one account from a file.
+func (a *App) tokenOf(file, login string) (string, error) {
+	t, err := a.readTokens(file)
+	if err != nil {
+		return "", err
+	}
+	return t.of(login)
 }
 
 func (t tokens) of(login string) (string, error) {
@@ -49,5 +129,9 @@ func (t tokens) of(login string) (string, error) {
 	if t.all != "" {
 		return t.all, nil
 	}
-	return "", usage("there is no token for %s: set SLUICE_GITHUB_TOKEN, or give --token-file with one token or with lines `login token`", login)
+	return "", noToken(login)
+}
+
+func noToken(login string) error {
+	return usage("there is no token for %s: set %s, or give --token-file with one token or with lines `login token`", login, tokenVariable())
 }

@@ -21,6 +21,15 @@ func tokenFile(t *testing.T, text string) string {
 	return path
 }
 
+// appText is a credential of an app as people paste it: the key has lines.
+const appText = `app:{
+  "app_id": 1, "installation_id": 2,
+  "private_key": "-----BEGIN RSA PRIVATE KEY-----
+MIIEow{IBAAKCAQEA
+-----END RSA PRIVATE KEY-----
+"}
+`
+
 func TestTokens(t *testing.T) {
 	for name, tc := range map[string]struct {
 		env, file string
@@ -31,7 +40,12 @@ func TestTokens(t *testing.T) {
 		"per login":        {"", "Ann secret-a\n\n# a remark\n\tbob\t secret-b \r\n", map[string]string{"ann": "secret-a", "BOB": "secret-b", "eve": ""}},
 		"with a remainder": {"", "secret-f\nann secret-a", map[string]string{"ann": "secret-a", "bob": "secret-f"}},
 		"nothing":          {"", "", map[string]string{"ann": ""}},
-		"empty file":       {"secret-e", "# none\n", map[string]string{"ann": ""}},
+		"an app":           {"", appText, map[string]string{"ann": strings.TrimSpace(appText)}},
+		"an app among logins": {"", "ann secret-a\nbob\t" + appText + "# a remark\neve secret-e", map[string]string{
+			"ann": "secret-a", "bob": strings.TrimSpace(appText), "eve": "secret-e"}},
+		"an app in one line": {"", `bob app:{"app_id":1,"private_key":"-----BEGIN RSA PRIVATE KEY-----\n{\"a\nb"}`, map[string]string{
+			"bob": `app:{"app_id":1,"private_key":"-----BEGIN RSA PRIVATE KEY-----\n{\"a\nb"}`}},
+		"an app in the environment": {appText, "", map[string]string{"ann": strings.TrimSpace(appText)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := ""
@@ -60,6 +74,8 @@ func TestTokenFileThatCannotBeRead(t *testing.T) {
 		"three words": tokenFile(t, "ann secret-a secret-b\n"),
 		"two for all": tokenFile(t, "secret-a\nsecret-b\n"),
 		"missing":     "/nowhere/tokens",
+		"empty":       tokenFile(t, ""),
+		"no token":    tokenFile(t, "# none\n\n"),
 	} {
 		_, err := tokenApp(nil).readTokens(path)
 		var exit *exitError

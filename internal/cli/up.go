@@ -3,22 +3,21 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/config"
 	"sluice/internal/domain"
 	"sluice/internal/httpapi"
 )
 
-func (a *App) up(o *options) *cobra.Command {
-	var addr string
-	var roles []string
-	var policy policyFlags
-	var harvest bool
-	var hookSecret string
-	c := &cobra.Command{
+// upCommand runs the service.
+type upCommand struct{ *App }
+
+func (a upCommand) up(o *options) *cobra.Command {
+	return &cobra.Command{
 		Use:   "up",
 		Short: "Run the service: the engine and its HTTP API",
 		Args:  noArguments,
@@ -27,45 +26,24 @@ func (a *App) up(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if so.Roles, err = parseRoles(roles, o.servers); err != nil {
-				return err
-			}
-			if so.Roles == (Roles{Refresh: true}) && so.MapleStory.Key == "" {
-				return usage("--roles refresh: there is nothing to refresh without an API key; set SLUICE_MAPLESTORY_KEY")
-			}
-			if harvest {
-				so.Harvest, err = policy.parseFor()
-				if err != nil {
-					return err
-				}
-			}
-			so.HookSecret = hookSecret
-			if err := a.readSecret(c, "github-hook-secret", &so.HookSecret); err != nil {
-				return err
-			}
-			return a.serve(c.Context(), so, addr, func(_ context.Context, _ *Service, url string) {
-				fmt.Fprintf(a.screen, "sluice %s; Ctrl-C stops\n", serving(so, url))
+			so.Harvest.On = o.Harvest.On
+			return a.serve(c.Context(), so, func(_ context.Context, _ *Service, url string) {
+				say(a.screen, "sluice %s; Ctrl-C stops\n", serving(so, url))
 			})
 		},
 	}
-	c.Flags().StringVar(&addr, "addr", "127.0.0.1:8090", "address to serve on; anything but loopback needs --api-token")
-	c.Flags().BoolVar(&harvest, "harvest", true, "collect accounts again and again by themselves")
-	policy.register(c.Flags())
-	c.Flags().StringVar(&hookSecret, "github-hook-secret", "", "secret that GitHub signs its webhooks with, as @FILE; or set SLUICE_GITHUB_HOOK_SECRET")
-	c.Flags().StringSliceVar(&roles, "roles", allRoles, "what this process does, if several share the work")
-	return c
 }
 
 // serving says what a process does and where its data is.
 func serving(so ServiceOptions, url string) string {
 	what := "serves " + url + "/api/v1"
-	if !so.Roles.API {
-		what = "works; " + url + "/readyz and /metrics tell how"
+	if !so.Service.Roles.Has(config.RoleAPI) {
+		what = "works; " + url + "/readyz and /metrics show how"
 	}
 	if so.Servers.Shared() {
 		return what + " (state and dispatch are shared with other processes)"
 	}
-	return what + " (data in " + so.DataDir + ")"
+	return what + " (data in " + so.Service.DataDir + ")"
 }
 
 // serverPatience is how long a process waits between two looks at servers that
@@ -85,7 +63,7 @@ func (a *App) patiently(ctx context.Context, so ServiceOptions, do func() error)
 		}
 		if said != err.Error() {
 			said = err.Error()
-			fmt.Fprintln(a.screen, "sluice: waiting: "+said)
+			say(a.screen, "sluice: waiting: %s\n", said)
 		}
 		select {
 		case <-time.After(serverPatience):
@@ -95,17 +73,26 @@ func (a *App) patiently(ctx context.Context, so ServiceOptions, do func() error)
 	}
 }
 
-// serve runs a service until ctx ends. It calls ready once the service works
-// and is about to answer at url.
-func (a *App) serve(ctx context.Context, so ServiceOptions, addr string, ready func(ctx context.Context, svc *Service, url string)) (err error) {
+// serve runs a service until ctx ends or the service stops by itself. It calls
+// ready once the service works and is about to answer at url, with a context
+// that ends when it does not any more.
+func (a *App) serve(ctx context.Context, so ServiceOptions, ready func(ctx context.Context, svc *Service, url string)) (err error) {
 	// The address is taken before the data folder is touched: a port that is
 	// in use is the commoner mistake.
-	l, err := httpapi.Listen(addr, so.APIToken)
+	l, err := httpapi.Listen(so.HTTP.Addr)
 	if domain.CodeOf(err) == domain.CodeConflict {
 		return domain.Errorf(domain.CodeConflict, "%w; give another with --addr, or --addr 127.0.0.1:0 for any that is free", err)
 	}
 	if err != nil {
 		return err
+	}
+	so.Exposed = httpapi.Exposed(l)
+	if err := a.mayBeOpened(so); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	secured, err := serverTLS(so)
+	if err != nil {
+		return errors.Join(err, l.Close())
 	}
 	var svc *Service
 	err = a.patiently(ctx, so, func() error {
@@ -116,14 +103,41 @@ func (a *App) serve(ctx context.Context, so ServiceOptions, addr string, ready f
 		return errors.Join(err, l.Close())
 	}
 	defer func() { err = errors.Join(err, svc.Close(context.WithoutCancel(ctx))) }()
-	url := "http://" + l.Addr().String()
+	if err := mayBeServed(ctx, so, svc); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if so.Exposed && so.HTTP.TLSCert == "" && so.HTTP.TrustedProxies == "" {
+		so.Log.Warn("tokens travel unencrypted: give --tls-cert and --tls-key, or put a proxy in front and name it with --trusted-proxies", "addr", so.HTTP.Addr)
+	}
+	url := scheme(so.HTTP) + l.Addr().String()
 	if err := svc.Announce(url); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	if err := a.patiently(ctx, so, func() error { return svc.Start(ctx) }); err != nil {
 		return errors.Join(err, l.Close())
 	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	ready(ctx, svc, url)
 	defer context.AfterFunc(ctx, svc.Stopping)()
-	return serveUntil(ctx, l, svc.API, 2*time.Second)
+	go func() {
+		select {
+		case <-svc.Failed:
+			end()
+		case <-ctx.Done():
+		}
+	}()
+	return errors.Join(httpapi.Serve(ctx, l, svc.API, httpapi.ServerOptions{
+		Connections: connectionsFor(so.HTTP.Connections), Patience: 2 * time.Second, TLS: secured, Log: so.Log,
+	}), svc.Err())
+}
+
+// connectionsFor is how many connections are taken: half of the files that the
+// process may have open stay with its stores and its calls.
+func connectionsFor(wanted int) int {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return wanted
+	}
+	return max(1, int(min(uint64(wanted), files.Cur/2)))
 }

@@ -13,37 +13,26 @@ import (
 
 const archivePath = api + "/archive"
 
-// Archived lists what is archived, by day. Empty strings do not restrict.
-func (c *Client) Archived(ctx context.Context, source, from, to string) (wire.ArchiveList, error) {
-	var out wire.ArchiveList
-	query := url.Values{}
-	add(query, "source", source)
-	add(query, "from", from)
-	add(query, "to", to)
-	err := c.call(ctx, http.MethodGet, archivePath, query, nil, &out)
-	return out, err
-}
-
 // VerifyArchive reads files of the archive back, for as long as it takes.
-func (c *Client) VerifyArchive(ctx context.Context, q wire.ArchiveVerifyRequest) (wire.ArchiveVerified, error) {
-	return carryOut[wire.ArchiveVerified](ctx, c, archivePath+"/verify", q)
+func (c snapshotCalls) VerifyArchive(ctx context.Context, q wire.ArchiveVerifyRequest) (wire.ArchiveVerified, error) {
+	return carryOut[wire.ArchiveVerified](ctx, c.transport, archivePath+"/verify", q)
 }
 
 // RestoreArchive puts archived values back into the store, for as long as it
 // takes.
-func (c *Client) RestoreArchive(ctx context.Context, q wire.ArchiveRestoreRequest) (wire.ArchiveRestored, error) {
-	return carryOut[wire.ArchiveRestored](ctx, c, archivePath+"/restore", q)
+func (c snapshotCalls) RestoreArchive(ctx context.Context, q wire.ArchiveRestoreRequest) (wire.ArchiveRestored, error) {
+	return carryOut[wire.ArchiveRestored](ctx, c.transport, archivePath+"/restore", q)
 }
 
 // RunArchive archives what is old enough, for as long as it takes.
-func (c *Client) RunArchive(ctx context.Context) (archive.Done, error) {
-	return carryOut[archive.Done](ctx, c, archivePath+"/run", nil)
+func (c snapshotCalls) RunArchive(ctx context.Context) (archive.Done, error) {
+	return carryOut[archive.Done](ctx, c.transport, archivePath+"/run", nil)
 }
 
 // ExportArchive writes archived values to w as lines of JSON and returns how
 // many. It fails with code unavailable if the service breaks off; what w has
 // then is not whole.
-func (c *Client) ExportArchive(ctx context.Context, q wire.ArchiveRestoreRequest, w io.Writer) (int64, error) {
+func (c snapshotCalls) ExportArchive(ctx context.Context, q wire.ArchiveRestoreRequest, w io.Writer) (int64, error) {
 	query := url.Values{}
 	add(query, "source", q.Source)
 	add(query, "key", q.Key)
@@ -54,7 +43,7 @@ func (c *Client) ExportArchive(ctx context.Context, q wire.ArchiveRestoreRequest
 
 // carryOut has the service do something that may take long, and returns what
 // came of it.
-func carryOut[T any](ctx context.Context, c *Client, path string, in any) (T, error) {
+func carryOut[T any](ctx context.Context, c *transport, path string, in any) (T, error) {
 	var none T
 	stream, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -65,7 +54,7 @@ func carryOut[T any](ctx context.Context, c *Client, path string, in any) (T, er
 		return none, c.brokenOff(stream, err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	for result, err := range events[T](res.Body, wire.EventDone, func() { alive.Reset(silence) }) {
+	for result, err := range events[T](res.Body, one[T](wire.EventDone), func() { alive.Reset(silence) }) {
 		if err != nil {
 			return none, c.brokenOff(stream, err)
 		}

@@ -27,6 +27,26 @@ const (
 
 // Client calls one service. It is safe for concurrent use.
 type Client struct {
+	accountCalls
+	runCalls
+	timerCalls
+	snapshotCalls
+	operatorCalls
+}
+
+// The parts of a client, by what is asked about: accounts and what was collected of
+// them; runs and jobs; timers; keyed records and their archive; and what whoever
+// runs the service asks.
+type (
+	accountCalls  struct{ *transport }
+	runCalls      struct{ *transport }
+	timerCalls    struct{ *transport }
+	snapshotCalls struct{ *transport }
+	operatorCalls struct{ *transport }
+)
+
+// transport makes the requests of all of them.
+type transport struct {
 	base  string
 	token string
 	http  http.Client
@@ -40,17 +60,17 @@ func New(baseURL, token string, hc *http.Client) (*Client, error) {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" {
 		return nil, domain.Errorf(domain.CodeInvalid, "that is not the address of a service; give one such as http://127.0.0.1:8090")
 	}
-	c := &Client{base: u.String(), token: token}
+	t := &transport{base: u.String(), token: token}
 	if hc != nil {
-		c.http = *hc
+		t.http = *hc
 	}
 	// The service never redirects; whoever does is not to see the token.
-	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return c, nil
+	t.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{accountCalls{t}, runCalls{t}, timerCalls{t}, snapshotCalls{t}, operatorCalls{t}}, nil
 }
 
 // call makes one request. A nil in sends no body, a nil out ignores the answer.
-func (c *Client) call(ctx context.Context, method, path string, query url.Values, in, out any) error {
+func (c *transport) call(ctx context.Context, method, path string, query url.Values, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	res, err := c.send(ctx, method, path, query, in)
@@ -68,7 +88,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 }
 
 // send makes a request and returns its answer if that is a success.
-func (c *Client) send(ctx context.Context, method, path string, query url.Values, in any) (*http.Response, error) {
+func (c *transport) send(ctx context.Context, method, path string, query url.Values, in any) (*http.Response, error) {
 	req, err := c.request(ctx, method, path, query, in)
 	if err != nil {
 		return nil, err
@@ -84,7 +104,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	return nil, c.refused(res)
 }
 
-func (c *Client) request(ctx context.Context, method, path string, query url.Values, in any) (*http.Request, error) {
+func (c *transport) request(ctx context.Context, method, path string, query url.Values, in any) (*http.Request, error) {
 	address := c.base + path
 	if len(query) > 0 {
 		address += "?" + query.Encode()
@@ -111,7 +131,7 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 }
 
 // unreachable explains why there is no answer.
-func (c *Client) unreachable(ctx context.Context, err error) error {
+func (c *transport) unreachable(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return domain.Errorf(domain.CodeUnavailable, "the service at %s does not answer in time: %w", c.base, context.DeadlineExceeded)
@@ -124,7 +144,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 }
 
 // refused turns a problem back into the error it was made from.
-func (c *Client) refused(res *http.Response) error {
+func (c *transport) refused(res *http.Response) error {
 	// What is not a problem is judged by its status below.
 	text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	var p wire.Problem
@@ -135,7 +155,7 @@ func (c *Client) refused(res *http.Response) error {
 	if res.StatusCode < http.StatusInternalServerError {
 		code = domain.CodeInvalid
 	}
-	return domain.Errorf(code, "%s answered %s, which a Sluice service does not; is the address right?", c.base, res.Status)
+	return domain.Errorf(code, "%s answered %s, which a Sluice service does not do; is the address right?", c.base, res.Status)
 }
 
 func problemError(p wire.Problem) error {
@@ -152,5 +172,5 @@ func problemError(p wire.Problem) error {
 			text.WriteString(" (" + d.Location + ")")
 		}
 	}
-	return domain.Errorf(p.Code, "%s", text.String())
+	return domain.Errorf(p.Code, "%s", domain.Printable(text.String()))
 }

@@ -17,9 +17,7 @@ import (
 	"sluice/internal/engine"
 	"sluice/internal/httpapi/apitest"
 	"sluice/internal/httpapi/wire"
-	"sluice/internal/quota"
 	"sluice/internal/source"
-	"sluice/internal/state"
 )
 
 const apiToken = "the-api-token"
@@ -83,7 +81,7 @@ func TestCollection(t *testing.T) {
 	if got := ok[domain.Account](t)(c.Account(ctx, who.Login)); got.ID != signed.Account.ID {
 		t.Errorf("got %+v", got)
 	}
-	if got := ok[[]domain.Account](t)(c.Accounts(ctx)); len(got) != 1 || got[0].ID != signed.Account.ID {
+	if got := ok[wire.AccountList](t)(c.Accounts(ctx, client.AccountFilter{})).Items; len(got) != 1 || got[0].ID != signed.Account.ID {
 		t.Errorf("got %+v", got)
 	}
 	statistics, err := c.Statistics(ctx, who.Login)
@@ -95,8 +93,8 @@ func TestCollection(t *testing.T) {
 	if err != nil || kept.Floor != floor {
 		t.Errorf("got %+v, %v", kept, err)
 	}
-	ours := func(w quota.Window) bool { return w.Owner == kept.Owner }
-	if q := ok[wire.Quota](t)(c.Quota(ctx)); !slices.ContainsFunc(q.Windows, ours) {
+	ours := func(w wire.QuotaWindow) bool { return w.Owner == kept.Owner }
+	if q := ok[wire.Quota](t)(c.Quota(ctx, who.Login, client.Page{})); !slices.ContainsFunc(q.Items, ours) {
 		t.Errorf("got %+v", q)
 	}
 }
@@ -129,27 +127,27 @@ func TestOperating(t *testing.T) {
 	}
 	s.Wait(t, run.ID)
 
-	runs := ok[wire.RunList](t)(c.Runs(ctx, client.RunFilter{Account: "1", Limit: 1}))
-	if len(runs.Runs) != 1 || runs.Runs[0].ID != run.ID || runs.NextBefore != run.ID {
+	runs := ok[wire.RunList](t)(c.Runs(ctx, client.RunFilter{Account: "1", Page: client.Page{Limit: 1}}))
+	if len(runs.Items) != 1 || runs.Items[0].ID != run.ID || runs.NextCursor != fmt.Sprint("runs:", run.ID) {
 		t.Errorf("got %+v", runs)
 	}
-	if runs := ok[wire.RunList](t)(c.Runs(ctx, client.RunFilter{Before: run.ID})); len(runs.Runs) != 1 || runs.NextBefore != 0 {
+	if runs := ok[wire.RunList](t)(c.Runs(ctx, client.RunFilter{Page: client.Page{Cursor: fmt.Sprint(run.ID)}})); len(runs.Items) != 1 || runs.NextCursor != "" {
 		t.Errorf("got %+v", runs)
 	}
-	if runs := ok[wire.RunList](t)(c.Runs(ctx, client.RunFilter{Active: true})); len(runs.Runs) != 0 {
+	if runs := ok[wire.RunList](t)(c.Runs(ctx, client.RunFilter{Active: true})); len(runs.Items) != 0 {
 		t.Errorf("got %+v", runs)
 	}
-	jobs := ok[wire.JobList](t)(c.Jobs(ctx, state.JobQuery{RunID: run.ID, Statuses: []domain.JobStatus{domain.JobFailed, domain.JobPaused}}))
-	if len(jobs.Jobs) != 1 || jobs.Jobs[0].Error != "it is gone" {
+	jobs := ok[wire.JobList](t)(c.Jobs(ctx, client.JobFilter{Run: run.ID, Status: []string{"FAILED", "PAUSED"}}))
+	if len(jobs.Items) != 1 || jobs.Items[0].Error != "it is gone" {
 		t.Fatalf("got %+v", jobs)
 	}
-	failed := jobs.Jobs[0]
+	failed := jobs.Items[0]
 	if job := ok[wire.Job](t)(c.Job(ctx, failed.ID)); job != failed {
 		t.Errorf("got %+v, want %+v", job, failed)
 	}
-	if page := ok[wire.JobList](t)(c.Jobs(ctx, state.JobQuery{RunID: run.ID, Limit: 1})); page.NextAfter == 0 || len(page.Jobs) != 1 {
+	if page := ok[wire.JobList](t)(c.Jobs(ctx, client.JobFilter{Run: run.ID, Page: client.Page{Limit: 1}})); page.NextCursor == "" || len(page.Items) != 1 {
 		t.Errorf("got %+v", page)
-	} else if rest := ok[wire.JobList](t)(c.Jobs(ctx, state.JobQuery{RunID: run.ID, AfterID: page.NextAfter})); len(rest.Jobs) != 3 {
+	} else if rest := ok[wire.JobList](t)(c.Jobs(ctx, client.JobFilter{Run: run.ID, Page: client.Page{Cursor: page.NextCursor}})); len(rest.Items) != 3 {
 		t.Errorf("got %+v", rest)
 	}
 	if job := ok[wire.Job](t)(c.RetryJob(ctx, failed.ID)); job.ID != failed.ID {
@@ -178,17 +176,17 @@ func TestErrorsKeepTheirCode(t *testing.T) {
 	}{
 		"unknown run":   {func() error { _, err := c.Run(ctx, 99, false); return err }, domain.CodeNotFound, "99"},
 		"unknown job":   {func() error { _, err := c.Job(ctx, 99); return err }, domain.CodeNotFound, "99"},
-		"odd login":     {func() error { _, err := c.Account(ctx, "a/../b"); return err }, domain.CodeNotFound, "a/../b"},
+		"odd login":     {func() error { _, err := c.Account(ctx, "a/../b"); return err }, domain.CodeNotFound, "there is no account"},
 		"no statistics": {func() error { _, err := c.Statistics(ctx, "nobody"); return err }, domain.CodeNotFound, "nobody"},
 		"ended run":     {func() error { _, err := c.CancelRun(ctx, 1, ""); return err }, domain.CodeIllegalMove, "COMPLETED"},
-		"too many":      {func() error { _, err := c.Runs(ctx, client.RunFilter{Limit: 5000}); return err }, domain.CodeInvalid, "query.limit"},
+		"too many":      {func() error { _, err := c.Runs(ctx, client.RunFilter{Page: client.Page{Limit: 5000}}); return err }, domain.CodeInvalid, "query.limit"},
 		"no token":      {func() error { _, err := c.Signup(ctx, engine.Signup{Source: "noop", Login: "ann"}); return err }, domain.CodeInvalid, "body.token"},
 		"unknown source": {func() error {
 			_, err := c.Signup(ctx, engine.Signup{Source: "x", Login: "ann", Token: "t"})
 			return err
-		}, domain.CodeInvalid, `"x"`},
+		}, domain.CodeInvalid, "there is no source"},
 		"unknown stream": {func() error { return firstError(c.WatchRun(ctx, 99)) }, domain.CodeNotFound, "99"},
-		"no API token":   {func() error { _, err := newClient(t, s.URL, "").Accounts(ctx); return err }, domain.CodeUnauthorized, "API token"},
+		"no API token":   {func() error { _, err := newClient(t, s.URL, "").Accounts(ctx, client.AccountFilter{}); return err }, domain.CodeUnauthorized, "API token"},
 		"wrong token":    {func() error { return firstError(newClient(t, s.URL, "wrong").Watch(ctx)) }, domain.CodeUnauthorized, "API token"},
 	} {
 		err := test.call()
@@ -215,7 +213,7 @@ func TestNobodyListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newClient(t, address, apiToken)
-	_, listErr := c.Accounts(t.Context())
+	_, listErr := c.Accounts(t.Context(), client.AccountFilter{})
 	for _, err := range []error{listErr, firstError(c.Watch(t.Context()))} {
 		if domain.CodeOf(err) != domain.CodeUnavailable || !strings.Contains(err.Error(), address) || !strings.Contains(err.Error(), "sluice up") {
 			t.Errorf("got %v of code %s", err, domain.CodeOf(err))
@@ -240,7 +238,7 @@ func TestSomethingElseListens(t *testing.T) {
 		"a redirect":     {http.RedirectHandler(thief.URL, http.StatusTemporaryRedirect).ServeHTTP, domain.CodeInvalid},
 	} {
 		server := httptest.NewServer(test.handler)
-		_, err := newClient(t, server.URL, apiToken).Accounts(t.Context())
+		_, err := newClient(t, server.URL, apiToken).Accounts(t.Context(), client.AccountFilter{})
 		server.Close()
 		if domain.CodeOf(err) != test.code || !strings.Contains(err.Error(), server.URL) {
 			t.Errorf("%s: got %v of code %s", what, err, domain.CodeOf(err))
@@ -263,7 +261,7 @@ func TestCanceledCall(t *testing.T) {
 	c, _ := start(t, apitest.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, listErr := c.Accounts(ctx)
+	_, listErr := c.Accounts(ctx, client.AccountFilter{})
 	for _, err := range []error{listErr, firstError(c.Watch(ctx))} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)

@@ -40,13 +40,13 @@ func (q ExportQuery) values() url.Values {
 
 // Export writes the rows to w and returns how many they are. It fails with
 // code unavailable if the service breaks off; what w has then is not whole.
-func (c *Client) Export(ctx context.Context, q ExportQuery, w io.Writer) (rows int64, err error) {
+func (c accountCalls) Export(ctx context.Context, q ExportQuery, w io.Writer) (rows int64, err error) {
 	return c.download(ctx, api+"/export", q.values(), w)
 }
 
 // download writes what an endpoint streams to w, and returns how many rows it
 // says there were: without that word at its end the answer is cut short.
-func (c *Client) download(ctx context.Context, path string, query url.Values, w io.Writer) (rows int64, err error) {
+func (c *transport) download(ctx context.Context, path string, query url.Values, w io.Writer) (rows int64, err error) {
 	stream, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	alive := time.AfterFunc(exportSilence, func() { cancel(errSilent) })
@@ -65,7 +65,7 @@ func (c *Client) download(ctx context.Context, path string, query url.Values, w 
 	}
 	rows, err = strconv.ParseInt(res.Trailer.Get(wire.TrailerRows), 10, 64)
 	if err != nil {
-		return 0, domain.Errorf(domain.CodeUnavailable, "the export of %s ended without the trailer %s: it is cut short, or a proxy drops trailers", c.base, wire.TrailerRows)
+		return 0, domain.Errorf(domain.CodeUnavailable, "the export of %s ended without the trailer %s: it was cut short, or a proxy drops trailers", c.base, wire.TrailerRows)
 	}
 	return rows, nil
 }

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"sluice/internal/httpapi/wire"
 	"sluice/internal/refresh"
@@ -16,62 +15,48 @@ func snapshotPath(e refresh.Entity, rest string) string {
 }
 
 // Snapshot shows the last known value of an entity.
-func (c *Client) Snapshot(ctx context.Context, e refresh.Entity) (refresh.Answer, error) {
+func (c snapshotCalls) Snapshot(ctx context.Context, e refresh.Entity) (refresh.Answer, error) {
 	var out refresh.Answer
 	err := c.call(ctx, http.MethodGet, snapshotPath(e, ""), nil, nil, &out)
 	return out, err
 }
 
 // WatchSnapshot yields what is known of an entity until it is fresh.
-func (c *Client) WatchSnapshot(ctx context.Context, e refresh.Entity) iter.Seq2[refresh.Answer, error] {
-	return follow(ctx, c, snapshotPath(e, "/events"), nil, wire.EventSnapshot,
+func (c snapshotCalls) WatchSnapshot(ctx context.Context, e refresh.Entity) iter.Seq2[refresh.Answer, error] {
+	return follow(ctx, c.transport, snapshotPath(e, "/events"), nil, one[refresh.Answer](wire.EventSnapshot),
 		func(a refresh.Answer) bool { return a.Freshness == refresh.Fresh })
 }
 
 // Refresh has entities refreshed.
-func (c *Client) Refresh(ctx context.Context, q wire.RefreshRequest) (wire.RefreshAnswer, error) {
+func (c snapshotCalls) Refresh(ctx context.Context, q wire.RefreshRequest) (wire.RefreshAnswer, error) {
 	var out wire.RefreshAnswer
 	err := c.call(ctx, http.MethodPost, api+"/refresh", nil, q, &out)
 	return out, err
 }
 
 // RefreshOverview tells how the refresh pipeline stands.
-func (c *Client) RefreshOverview(ctx context.Context) (refresh.Overview, error) {
+func (c snapshotCalls) RefreshOverview(ctx context.Context) (refresh.Overview, error) {
 	var out refresh.Overview
 	err := c.call(ctx, http.MethodGet, api+"/refresh", nil, nil, &out)
 	return out, err
 }
 
-// DeadLetters lists what failed for good.
-func (c *Client) DeadLetters(ctx context.Context, q refresh.DeadLetterQuery) (wire.DeadLetterList, error) {
-	var out wire.DeadLetterList
-	query := url.Values{}
-	add(query, "why", q.Why)
-	add(query, "source", q.Source)
-	add(query, "key", q.Key)
-	if q.Limit > 0 {
-		query.Set("limit", strconv.Itoa(q.Limit))
-	}
-	err := c.call(ctx, http.MethodGet, api+"/dlq", query, nil, &out)
-	return out, err
-}
-
 // DeadLetter shows a dead letter.
-func (c *Client) DeadLetter(ctx context.Context, id string) (refresh.DeadLetter, error) {
-	var out refresh.DeadLetter
+func (c snapshotCalls) DeadLetter(ctx context.Context, id string) (wire.Letter, error) {
+	var out wire.Letter
 	err := c.call(ctx, http.MethodGet, api+"/dlq/"+url.PathEscape(id), nil, nil, &out)
 	return out, err
 }
 
 // Redrive asks once more for what dead letters asked for.
-func (c *Client) Redrive(ctx context.Context, q wire.LettersRequest) (int, error) {
+func (c snapshotCalls) Redrive(ctx context.Context, q wire.LettersRequest) (int, error) {
 	var out wire.LettersAnswer
 	err := c.call(ctx, http.MethodPost, api+"/dlq/redrive", nil, q, &out)
 	return out.Letters, err
 }
 
 // Discard forgets dead letters.
-func (c *Client) Discard(ctx context.Context, q wire.LettersRequest) (int, error) {
+func (c snapshotCalls) Discard(ctx context.Context, q wire.LettersRequest) (int, error) {
 	var out wire.LettersAnswer
 	err := c.call(ctx, http.MethodPost, api+"/dlq/discard", nil, q, &out)
 	return out.Letters, err

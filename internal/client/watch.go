@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,31 +27,59 @@ const (
 )
 
 // errSilent ends a stream that has said nothing for too long.
-var errSilent = errors.New("it says nothing any more")
+var errSilent = errors.New("it has stopped answering")
 
 // WatchRun yields a run's progress, first as it is and then whenever it
 // changes, until the run has ended. A stream that breaks off before that ends
 // with an error of code unavailable; watching again goes on where things stand.
-func (c *Client) WatchRun(ctx context.Context, id int64) iter.Seq2[engine.Progress, error] {
-	return follow(ctx, c, runPath(id, "/events"), nil, wire.EventProgress, func(p engine.Progress) bool { return !p.Status.Active() })
+func (c runCalls) WatchRun(ctx context.Context, id int64) iter.Seq2[engine.Progress, error] {
+	return follow(ctx, c.transport, runPath(id, "/events"), nil, one[engine.Progress](wire.EventSnapshot, wire.EventProgress),
+		func(p engine.Progress) bool { return !p.Status.Active() })
 }
 
 // Watch yields the progress of every active run, and then of every run
 // whenever it changes, until ctx ends.
-func (c *Client) Watch(ctx context.Context) iter.Seq2[engine.Progress, error] {
+func (c runCalls) Watch(ctx context.Context) iter.Seq2[engine.Progress, error] {
 	return c.WatchAfter(ctx, -1)
 }
 
 // WatchAfter is Watch that also yields runs with an id larger than after that
 // have ended already, so that none of them is missed between starting it and
 // watching it.
-func (c *Client) WatchAfter(ctx context.Context, after int64) iter.Seq2[engine.Progress, error] {
+func (c runCalls) WatchAfter(ctx context.Context, after int64) iter.Seq2[engine.Progress, error] {
 	q := url.Values{"after": {strconv.FormatInt(after, 10)}}
-	return follow(ctx, c, api+"/events", q, wire.EventProgress, func(engine.Progress) bool { return false })
+	return follow(ctx, c.transport, api+"/events", q, progressOfAll, func(engine.Progress) bool { return false })
 }
 
-// follow yields the events of a name until the last of them.
-func follow[T any](ctx context.Context, c *Client, path string, query url.Values, name string, last func(T) bool) iter.Seq2[T, error] {
+// progressOfAll reads the stream of all runs, which begins with how those stand
+// that are active.
+func progressOfAll(name string, data []byte) ([]engine.Progress, error) {
+	if name != wire.EventSnapshot {
+		return one[engine.Progress](wire.EventProgress)(name, data)
+	}
+	var all wire.RunsSnapshot
+	err := json.Unmarshal(data, &all)
+	return all.Runs, err
+}
+
+// reading makes of an event what the caller is told; nothing of ones of names that
+// are not known yet.
+type reading[T any] func(name string, data []byte) ([]T, error)
+
+// one reads events of some names, each of which tells one thing.
+func one[T any](names ...string) reading[T] {
+	return func(name string, data []byte) ([]T, error) {
+		if !slices.Contains(names, name) {
+			return nil, nil
+		}
+		var p T
+		err := json.Unmarshal(data, &p)
+		return []T{p}, err
+	}
+}
+
+// follow yields what events tell until the last of it.
+func follow[T any](ctx context.Context, c *transport, path string, query url.Values, read reading[T], last func(T) bool) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		stream, cancel := context.WithCancelCause(ctx)
@@ -63,7 +92,7 @@ func follow[T any](ctx context.Context, c *Client, path string, query url.Values
 			return
 		}
 		defer func() { _ = res.Body.Close() }()
-		for p, err := range events[T](res.Body, name, func() { alive.Reset(silence) }) {
+		for p, err := range events(res.Body, read, func() { alive.Reset(silence) }) {
 			if err != nil {
 				yield(none, c.brokenOff(stream, err))
 				return
@@ -79,7 +108,7 @@ func follow[T any](ctx context.Context, c *Client, path string, query url.Values
 }
 
 // brokenOff explains the end of a stream that ended too soon.
-func (c *Client) brokenOff(stream context.Context, err error) error {
+func (c *transport) brokenOff(stream context.Context, err error) error {
 	switch cause := context.Cause(stream); {
 	case errors.Is(cause, errSilent):
 		err = cause
@@ -94,12 +123,13 @@ func (c *Client) brokenOff(stream context.Context, err error) error {
 
 // events reads server-sent events until the stream ends, which is always
 // yielded as an error. Every line read counts as a sign of life.
-func events[T any](r io.Reader, wanted string, alive func()) iter.Seq2[T, error] {
+func events[T any](r io.Reader, read reading[T], alive func()) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		lines := bufio.NewScanner(r)
 		lines.Buffer(nil, maxEvent)
 		var name string
 		var data []byte
+		var none T
 		for lines.Scan() {
 			alive()
 			line := lines.Text()
@@ -108,9 +138,15 @@ func events[T any](r io.Reader, wanted string, alive func()) iter.Seq2[T, error]
 			} else if value, ok := field(line, "data"); ok {
 				data = append(data, value...)
 			} else if line == "" && len(data) > 0 {
-				p, err := decode[T](name, wanted, data)
-				if known := name == wanted || err != nil; known && !yield(p, err) || err != nil {
+				told, err := decode(name, data, read)
+				if err != nil {
+					yield(none, err)
 					return
+				}
+				for _, p := range told {
+					if !yield(p, nil) {
+						return
+					}
 				}
 				name, data = "", nil
 			}
@@ -119,7 +155,6 @@ func events[T any](r io.Reader, wanted string, alive func()) iter.Seq2[T, error]
 		if err == nil {
 			err = io.ErrUnexpectedEOF
 		}
-		var none T
 		yield(none, err)
 	}
 }
@@ -129,16 +164,15 @@ func field(line, name string) (string, bool) {
 	return strings.TrimPrefix(value, " "), ok
 }
 
-// decode reads an event; ones of names not known yet mean nothing.
-func decode[T any](name, wanted string, data []byte) (p T, err error) {
-	switch name {
-	case wanted:
-		err = json.Unmarshal(data, &p)
-	case wire.EventError:
-		var problem wire.Problem
-		if err = json.Unmarshal(data, &problem); err == nil {
-			err = problemError(problem)
-		}
+// decode reads an event.
+func decode[T any](name string, data []byte, read reading[T]) ([]T, error) {
+	if name != wire.EventError {
+		return read(name, data)
 	}
-	return p, err
+	var problem wire.Problem
+	err := json.Unmarshal(data, &problem)
+	if err == nil {
+		err = problemError(problem)
+	}
+	return nil, err
 }

@@ -1,6 +1,7 @@
-// Package dispatch is the port to whatever carries job ids to workers. It is a
-// hint that may vanish at any time: the state knows every job, and dispatch is
-// rebuilt from it.
+// Package dispatch is the port to whatever carries the ids of jobs and chores to
+// workers. It is a hint that may vanish at any time: the state knows everything
+// that is to be done, and dispatch is rebuilt from it. The port is in
+// dispatch.go; what entries and lanes are called is in id.go.
 package dispatch
 
 import (
@@ -8,19 +9,21 @@ import (
 	"time"
 
 	"sluice/internal/domain"
+	"sluice/internal/due"
 )
 
-// MaxWait caps every blocking wait. A sleeper can miss a wake-up; when the
-// cap ends it reads the truth again. It is the only periodic thing.
-const MaxWait = 30 * time.Second
+// MaxWait caps every blocking wait.
+const MaxWait = due.MaxWait
 
 // DefaultLease is how long a worker may be silent before its job is given to
 // another.
 const DefaultLease = 15 * time.Second
 
-// Entry is one job that waits for a worker.
+// Entry is one job or chore that waits for a worker.
 type Entry struct {
-	Job int64
+	// ID names what is to be done, so that people can read it: job:12 (see
+	// JobID), statistics:8. Dispatchers do not look into it.
+	ID string
 	// Lane is whose ration the job draws on: a quota owner and a bucket.
 	Lane     string
 	Priority domain.Priority
@@ -32,18 +35,19 @@ type Entry struct {
 // Lease is one entry in the hands of one worker.
 type Lease struct {
 	Entry
-	// Token tells this lease from every earlier one of the same job.
+	// Token tells this lease from every earlier one of the same entry.
 	Token uint64
-	// Deliveries counts how often the job was handed out, this time included.
+	// Deliveries counts how often the entry was handed out, this time included.
 	Deliveries int
 }
 
 // Dispatcher hands jobs to workers.
 //
-// Order: lanes take turns, one entry each; inside a lane HIGH goes before LOW
-// but at least one entry in ten is LOW while any waits; within a priority
-// children go before discovery; then first come, first served. An entry for a
-// job that already waits or is leased is ignored.
+// Order: among what can be had HIGH goes before LOW, whichever lanes they are
+// in, but of any ten entries in a row at least one is LOW while one can be had;
+// within a priority lanes take turns, one entry each; inside a lane children go
+// before discovery; then first come, first served. An entry whose id already
+// waits or is leased is ignored.
 type Dispatcher interface {
 	// Push makes entries available, those with a NotBefore when it comes.
 	Push(ctx context.Context, entries ...Entry) error
@@ -63,8 +67,8 @@ type Dispatcher interface {
 	Park(ctx context.Context, lane string, until time.Time) error
 	// Resume opens a lane at once, whatever it was parked until.
 	Resume(ctx context.Context, lane string) error
-	// Remove forgets waiting entries of jobs that were canceled or paused.
-	Remove(ctx context.Context, jobs ...int64) error
+	// Remove forgets waiting entries of what was canceled or paused.
+	Remove(ctx context.Context, ids ...string) error
 	// Stats says what waits where.
 	Stats(ctx context.Context) (Stats, error)
 }

@@ -1,6 +1,13 @@
 // Package document is the port to where collected things are stored. A
 // document has a deterministic identity, so storing it twice is storing it
 // once, and of two versions the newer wins whatever order they arrive in.
+//
+//   - document.go: the port, documents and what can be asked of them.
+//   - declare.go: kinds of documents, which sources declare; stores, exports and
+//     statistics go by these declarations and know no kind by its name.
+//   - columns.go: the columns of a kind's table, and how they are read.
+//   - own.go: values that a source adds to what stores keep of every document.
+//   - absence.go: what is gone, why and since when.
 package document
 
 import (
@@ -8,18 +15,9 @@ import (
 	"time"
 )
 
-// Kind is what a document is.
+// Kind is what a document is. Which kinds there are is declared by the sources:
+// see Declaration.
 type Kind string
-
-// The kinds of documents.
-const (
-	KindProfile    Kind = "profile"
-	KindRepository Kind = "repository"
-	KindCommit     Kind = "commit"
-	KindIssue      Kind = "issue"
-	KindPull       Kind = "pull"
-	KindEvent      Kind = "event"
-)
 
 // Key identifies a document: whose it is, what it is, and its name within
 // that. Accounts never share documents, since one may see what another may not.
@@ -37,6 +35,10 @@ type Document struct {
 	// Version decides which of two copies is newer: the thing's own update
 	// time where it has one, else the time it was fetched.
 	Version time.Time
+	// SeenAt is when the upstream showed it, by the upstream's clock. What was
+	// seen later than it was said to be gone is there again, whatever its
+	// version; a repository then takes along everything that went with it.
+	SeenAt time.Time
 	Fields
 	// Raw is the upstream's own JSON. It is empty when the caller asked for
 	// fields alone.
@@ -63,11 +65,18 @@ type Fields struct {
 	Fork       bool
 	Private    bool
 	// External marks a thing in a repository that the account does not own.
-	External  bool
+	External bool
+	// Deleted marks what the upstream shows no longer, be it by itself or with
+	// its repository; GoneSince and GoneWhy say since when and why. Stores set
+	// the three from absences.
 	Deleted   bool
+	GoneSince time.Time
+	GoneWhy   Reason
 	Truncated bool
 	// Measured says that Additions and Deletions are known.
 	Measured bool
+	// Own are the values that only this kind has (see FromOwn).
+	Own Values
 }
 
 // Query selects documents. Zero fields do not restrict.
@@ -81,28 +90,54 @@ type Query struct {
 	WithRaw bool
 }
 
-// Absence names things that the upstream no longer has. They are kept and
-// flagged as deleted; a newer copy takes the flag away again.
+// Reason is why something is gone.
+type Reason string
+
+// The reasons.
+const (
+	// GoneDeleted: a complete listing does not have it, or a look by its id
+	// found nothing.
+	GoneDeleted Reason = "deleted"
+	// GoneTransferred: it is somebody else's now.
+	GoneTransferred Reason = "transferred"
+	// GoneForbidden: it is there, and the credential may not see it.
+	GoneForbidden Reason = "forbidden"
+	// GoneBlocked: the upstream withholds it, for legal reasons for example.
+	GoneBlocked Reason = "blocked"
+	// GoneRewritten: it is no part of its branch's history any more.
+	GoneRewritten Reason = "rewritten"
+)
+
+// Absence is the claim that the upstream shows something no longer. Whoever
+// makes it has the evidence: a complete listing, or a second look by id. What
+// is absent is kept and flagged, until it is seen again (see Document.SeenAt).
 type Absence struct {
 	Account, Repository int64
-	// Kind restricts it to issues or pull requests; empty means the repository
-	// with everything in it. Events about it are the account's and stay.
-	Kind Kind
-	// Of the numbers above After and up to UpTo, only Present are there.
-	After, UpTo int64
-	Present     []int64
-	// CreatedBefore spares what came into being since.
-	CreatedBefore time.Time
+	Why                 Reason
+	// Since is when it was found missing, by the upstream's clock. What was
+	// seen later is spared.
+	Since time.Time
+	// Kind restricts it to one kind of a repository's things, and NotSeenSince
+	// says which: those that were last seen before it, in a listing that was
+	// walked to its end and in which everything present was stored with a later
+	// SeenAt. Without a kind it is the repository with everything in it, but for
+	// what is independent of it.
+	Kind         Kind
+	NotSeenSince time.Time
 }
 
 // Writer stores documents. It is what a separate document store offers the
 // engine; beside the state, documents travel inside the job's outcome.
 type Writer interface {
-	// Upsert stores documents, each unless a newer version is there. It is
-	// idempotent and all or nothing.
+	// Upsert stores documents, each unless a newer version is there; that it
+	// was seen is noted in any case. It is idempotent and all or nothing.
 	Upsert(ctx context.Context, docs []Document) error
-	// MarkDeleted flags what is absent.
+	// MarkDeleted flags what is absent. An absence without a reason or an
+	// instant is an error of code invalid, and nothing is flagged.
 	MarkDeleted(ctx context.Context, absences []Absence) error
+	// Purge removes up to so many records of an account, its documents and what is
+	// known of its repositories, and returns how many; 0 when nothing is left.
+	Purge(ctx context.Context, account int64, most int) (int64, error)
 }
 
 // Reader reads documents.

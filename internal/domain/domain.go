@@ -4,7 +4,10 @@
 // alone; everything else depends on it.
 package domain
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Trigger says who asked for a run.
 type Trigger string
@@ -34,7 +37,18 @@ const (
 	AccountActive  AccountState = "active"
 	AccountPaused  AccountState = "paused"
 	AccountDeleted AccountState = "deleted"
+	// AccountPurged is an account of which everything was removed, or is being
+	// removed. Its row stays, so that what comes late writes nothing.
+	AccountPurged AccountState = "purged"
 )
+
+// Gone reports whether nothing is collected for the account unless somebody signs
+// it up again.
+func (s AccountState) Gone() bool { return s == AccountDeleted || s == AccountPurged }
+
+// PurgedLogin names an account of which nothing is left. No upstream has a login
+// with a colon.
+func PurgedLogin(id int64) string { return "purged:" + strconv.FormatInt(id, 10) }
 
 // Account is one identity at one source whose data is collected.
 type Account struct {
@@ -47,10 +61,10 @@ type Account struct {
 	// Owner names whose ration the account's calls draw on: a salted hash,
 	// never the credential itself.
 	Owner string `json:"owner"`
-	// Floor is what the owner keeps of each quota window for himself; 0 means
+	// Floor is what is kept of each quota window for the owner; 0 means
 	// the configured floor.
 	Floor int `json:"floor,omitempty"`
-	// Hours is the time of day that the owner keeps for himself.
+	// Hours is the time of day that is kept for the owner.
 	Hours     Hours     `json:"hours,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`

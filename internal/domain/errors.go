@@ -3,6 +3,8 @@ package domain
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // Code tells errors apart for programs: each is mapped once to an HTTP status
@@ -74,6 +76,24 @@ const (
 	FailureInvalid     FailureKind = "invalid"      // 400, 422: the request itself is refused
 	FailureLost        FailureKind = "lost"         // the worker vanished again and again
 )
+
+// failureKinds are all of them.
+var failureKinds = []FailureKind{
+	FailureConnection, FailureTimeout, FailureServer, FailureMalformed, FailureNotFound, FailureGone, FailureForbidden,
+	FailureCredential, FailureRateLimited, FailureInvalid, FailureLost,
+}
+
+// Valid reports whether a call can fail so.
+func (k FailureKind) Valid() bool { return slices.Contains(failureKinds, k) }
+
+// FailureKindNames lists the kinds, for messages.
+func FailureKindNames() string {
+	names := make([]string, len(failureKinds))
+	for i, k := range failureKinds {
+		names[i] = string(k)
+	}
+	return strings.Join(names, ", ")
+}
 
 // Failure is what went wrong with one upstream call, in words fit for people.
 type Failure struct {

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -28,7 +29,7 @@ type Harvest struct {
 // is nothing to go on with.
 func (r Run) GoesOn(jobs []Job, kinds []FailureKind) ([]Job, error) {
 	if r.Status != RunFailed && r.Status != RunCompleted {
-		return nil, Errorf(CodeConflict, "run %d is %s; only a FAILED or COMPLETED run can go on", r.ID, r.Status)
+		return nil, Errorf(CodeConflict, "run %d is %s; only a FAILED or COMPLETED run can be resumed", r.ID, r.Status)
 	}
 	var back []Job
 	for _, j := range jobs {
@@ -42,6 +43,16 @@ func (r Run) GoesOn(jobs []Job, kinds []FailureKind) ([]Job, error) {
 		return nil, Errorf(CodeConflict, "run %d is %s and has no job that another attempt could help", r.ID, r.Status)
 	}
 	return back, nil
+}
+
+// NoStatistics begins the reason of a run that FAILED when everything was
+// collected, because its statistics could not be computed.
+const NoStatistics = "statistics could not be computed: "
+
+// LacksStatistics reports whether only its statistics keep the run from being
+// COMPLETED: it can go on without any job.
+func (r Run) LacksStatistics() bool {
+	return r.Status == RunFailed && strings.HasPrefix(r.Reason, NoStatistics)
 }
 
 // Reopen counts jobs of a run that had ended as unfinished again.

@@ -21,7 +21,7 @@ func ParseHours(text string) (Hours, error) {
 		err = fmt.Errorf("it begins and ends at the same time")
 	}
 	if err != nil {
-		return Hours{}, Errorf(CodeInvalid, "%q are no hours; write 09:00-18:00, or 09:00-18:00 Asia/Seoul: %w", text, err)
+		return Hours{}, Errorf(CodeInvalid, "%q is not a range of hours; write 09:00-18:00, or 09:00-18:00 Asia/Seoul: %w", text, err)
 	}
 	return h, nil
 }
@@ -81,7 +81,7 @@ func (h Hours) parts() (from, to int, zone *time.Location, err error) {
 	}
 	a, b, ok := strings.Cut(span, "-")
 	if !ok {
-		return 0, 0, nil, fmt.Errorf("there is no hyphen")
+		return 0, 0, nil, fmt.Errorf("the hyphen is missing")
 	}
 	if from, err = minutesOf(a); err != nil {
 		return 0, 0, nil, err
@@ -93,7 +93,7 @@ func (h Hours) parts() (from, to int, zone *time.Location, err error) {
 func minutesOf(s string) (int, error) {
 	t, err := time.Parse("15:04", s)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no time of day", s)
+		return 0, fmt.Errorf("%q is not a time of day", s)
 	}
 	return t.Hour()*60 + t.Minute(), nil
 }

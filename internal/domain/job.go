@@ -9,7 +9,7 @@ type JobStatus uint8
 // wait; PAUSED waits for a person.
 const (
 	JobReady JobStatus = iota + 1
-	JobEnqueued
+	_                  // 2 was a state that no job was ever in; the others keep their numbers
 	JobRunning
 	JobPaused
 	JobSucceeded
@@ -18,7 +18,7 @@ const (
 )
 
 var jobStatusNames = [...]string{
-	JobReady: "READY", JobEnqueued: "ENQUEUED", JobRunning: "RUNNING",
+	JobReady: "READY", JobRunning: "RUNNING",
 	JobPaused: "PAUSED", JobSucceeded: "SUCCEEDED", JobFailed: "FAILED",
 	JobCanceled: "CANCELED",
 }
@@ -40,12 +40,14 @@ func (s *JobStatus) UnmarshalText(b []byte) error {
 func (s JobStatus) Ended() bool { return s >= JobSucceeded }
 
 var jobMoves = map[JobStatus][]JobStatus{
-	JobReady:    {JobEnqueued, JobRunning, JobPaused, JobCanceled},
-	JobEnqueued: {JobReady, JobRunning, JobPaused, JobCanceled},
-	JobRunning:  {JobReady, JobSucceeded, JobFailed, JobPaused, JobCanceled},
-	JobPaused:   {JobReady, JobCanceled},
-	// Only a person brings a failed job back.
-	JobFailed: {JobReady},
+	JobReady:   {JobRunning, JobPaused, JobCanceled},
+	JobRunning: {JobReady, JobSucceeded, JobFailed, JobPaused, JobCanceled},
+	JobPaused:  {JobReady, JobCanceled},
+	// A failed job comes back when a person retries it or its run is resumed, and
+	// what was canceled with a failed run comes back with that. Under a paused
+	// account they wait until it is resumed.
+	JobFailed:   {JobReady, JobPaused},
+	JobCanceled: {JobReady, JobPaused},
 }
 
 // MoveJob is the only way a job changes state. It returns the new state, or
@@ -57,6 +59,18 @@ func MoveJob(from, to JobStatus) (JobStatus, error) {
 		}
 	}
 	return from, Errorf(CodeIllegalMove, "a job cannot go from %s to %s", from, to)
+}
+
+// JobsThatMayBecome lists the states from which a job may go to another: what a
+// statement about many jobs goes by.
+func JobsThatMayBecome(to JobStatus) []JobStatus {
+	var from []JobStatus
+	for s := JobReady; s <= JobCanceled; s++ {
+		if _, err := MoveJob(s, to); err == nil {
+			from = append(from, s)
+		}
+	}
+	return from
 }
 
 // Class says where in a collection a job stands. Children go before new
@@ -121,7 +135,9 @@ type Job struct {
 	// upstream announced for the resource, 0 when it did not say.
 	Items, Pages int
 	CreatedAt    time.Time
-	FinishedAt   time.Time
+	// StartedAt is when its last attempt was begun.
+	StartedAt  time.Time
+	FinishedAt time.Time
 }
 
 // JobRef is the little that dispatch needs to know about a waiting job.

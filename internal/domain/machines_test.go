@@ -11,11 +11,11 @@ import (
 // pair that is not listed must be refused.
 var (
 	jobMoves = map[domain.JobStatus][]domain.JobStatus{
-		domain.JobReady:    {domain.JobEnqueued, domain.JobRunning, domain.JobPaused, domain.JobCanceled},
-		domain.JobEnqueued: {domain.JobReady, domain.JobRunning, domain.JobPaused, domain.JobCanceled},
+		domain.JobReady:    {domain.JobRunning, domain.JobPaused, domain.JobCanceled},
 		domain.JobRunning:  {domain.JobReady, domain.JobSucceeded, domain.JobFailed, domain.JobPaused, domain.JobCanceled},
 		domain.JobPaused:   {domain.JobReady, domain.JobCanceled},
-		domain.JobFailed:   {domain.JobReady},
+		domain.JobFailed:   {domain.JobReady, domain.JobPaused},
+		domain.JobCanceled: {domain.JobReady, domain.JobPaused},
 	}
 	runMoves = map[domain.RunStatus][]domain.RunStatus{
 		domain.RunCreated:    {domain.RunPlanning, domain.RunFailed, domain.RunCanceled},
@@ -23,7 +23,7 @@ var (
 		domain.RunRunning:    {domain.RunFinalizing, domain.RunFailed, domain.RunCanceled},
 		domain.RunFinalizing: {domain.RunCompleted, domain.RunFailed, domain.RunCanceled},
 		domain.RunCompleted:  {domain.RunRunning},
-		domain.RunFailed:     {domain.RunRunning},
+		domain.RunFailed:     {domain.RunRunning, domain.RunFinalizing},
 	}
 )
 

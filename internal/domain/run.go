@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -48,9 +49,9 @@ var runMoves = map[RunStatus][]RunStatus{
 	RunRunning:    {RunFinalizing, RunFailed, RunCanceled},
 	RunFinalizing: {RunCompleted, RunFailed, RunCanceled},
 	// A finished run whose failed jobs are retried runs again; its counters
-	// then say which jobs are left.
+	// then say which jobs are left. One that only lacks its statistics gets them.
 	RunCompleted: {RunRunning},
-	RunFailed:    {RunRunning},
+	RunFailed:    {RunRunning, RunFinalizing},
 }
 
 // MoveRun is the only way a run changes state. It returns the new state, or
@@ -136,5 +137,5 @@ func enumParse(names []string, s, what string) (uint8, error) {
 			return uint8(i), nil
 		}
 	}
-	return 0, Errorf(CodeInvalid, "%q is not a %s", s, what)
+	return 0, Errorf(CodeInvalid, "%q is not a %s; there are %s", s, what, strings.TrimPrefix(strings.Join(names, ", "), ", "))
 }

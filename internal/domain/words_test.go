@@ -48,7 +48,7 @@ func checkText[S interface {
 
 func TestEnumsAsText(t *testing.T) {
 	checkText[domain.JobStatus](t, map[domain.JobStatus]string{
-		domain.JobReady: "READY", domain.JobEnqueued: "ENQUEUED", domain.JobRunning: "RUNNING", domain.JobPaused: "PAUSED",
+		domain.JobReady: "READY", domain.JobRunning: "RUNNING", domain.JobPaused: "PAUSED",
 		domain.JobSucceeded: "SUCCEEDED", domain.JobFailed: "FAILED", domain.JobCanceled: "CANCELED",
 	})
 	checkText[domain.RunStatus](t, map[domain.RunStatus]string{

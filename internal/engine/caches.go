@@ -13,29 +13,34 @@ import (
 type account struct {
 	domain.Account
 	token string
+	// unreadable is why the credential cannot be opened; nil if it was.
+	unreadable error
 }
 
 // accountCache spares every job two reads and a decryption.
 type accountCache struct {
 	store state.Accounts
 	vault Vault
+	now   func() time.Time
 
-	mu sync.RWMutex
-	by map[int64]account
+	mu   sync.RWMutex
+	byID map[int64]account
 	// forgotten counts forgets: what was read before one is not kept after it.
 	forgotten int
-	// list are the active accounts as of listed-1 forgets; 0 is never.
-	list   []account
-	listed int
+	// list are the active accounts as of listed-1 forgets, read at listedAt;
+	// 0 is never.
+	list     []account
+	listed   int
+	listedAt time.Time
 }
 
-func newAccountCache(store state.Accounts, vault Vault) *accountCache {
-	return &accountCache{store: store, vault: vault, by: map[int64]account{}}
+func newAccountCache(store state.Accounts, vault Vault, now func() time.Time) *accountCache {
+	return &accountCache{store: store, vault: vault, now: now, byID: map[int64]account{}}
 }
 
 func (c *accountCache) get(ctx context.Context, id int64) (account, error) {
 	c.mu.RLock()
-	a, ok := c.by[id]
+	a, ok := c.byID[id]
 	before := c.forgotten
 	c.mu.RUnlock()
 	if ok {
@@ -49,14 +54,11 @@ func (c *accountCache) get(ctx context.Context, id int64) (account, error) {
 	if err != nil {
 		return account{}, err
 	}
-	token, err := c.vault.Open(sealed, credentialOwner(stored.Source, stored.Login))
-	if err != nil {
-		return account{}, err
-	}
-	a = account{stored, token}
+	token, unreadable := c.vault.Open(sealed, CredentialOwner(stored.Source, stored.Login))
+	a = account{stored, token, unreadable}
 	c.mu.Lock()
 	if c.forgotten == before {
-		c.by[id] = a
+		c.byID[id] = a
 	}
 	c.mu.Unlock()
 	return a, nil
@@ -64,15 +66,27 @@ func (c *accountCache) get(ctx context.Context, id int64) (account, error) {
 
 func (c *accountCache) forget(id int64) {
 	c.mu.Lock()
-	delete(c.by, id)
+	delete(c.byID, id)
 	c.forgotten++
 	c.mu.Unlock()
+}
+
+// forgetOlder forgets accounts that have another version in the store: another
+// process has changed them.
+func (c *accountCache) forgetOlder(stored []domain.Account) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range stored {
+		if a, ok := c.byID[s.ID]; ok && a.Version < s.Version {
+			delete(c.byID, s.ID)
+		}
+	}
 }
 
 // forgetAll is for what concerns every account with the same credential.
 func (c *accountCache) forgetAll() {
 	c.mu.Lock()
-	clear(c.by)
+	clear(c.byID)
 	c.forgotten++
 	c.mu.Unlock()
 }
@@ -81,26 +95,35 @@ func (c *accountCache) forgetAll() {
 type runInfo struct {
 	domain.Run
 	cursors map[string]time.Time
+	// origin is what began it.
+	origin state.Origin
 }
 
-// runCacheSize bounds how many runs are remembered.
-const runCacheSize = 4096
+// runCacheSize bounds what is remembered of runs: each counts as one, and each
+// of its account's cursors as one, of about a hundred bytes.
+const runCacheSize = 1 << 18
 
 // runCache keeps the active runs' constants.
 type runCache struct {
-	store state.Store
+	store   state.Runs
+	cursors state.Collection
+	origins state.Origins
 
-	mu sync.RWMutex
-	by map[int64]runInfo
+	mu   sync.RWMutex
+	byID map[int64]runInfo
+	// size is what the runs in it count.
+	size int
 }
 
-func newRunCache(store state.Store) *runCache {
-	return &runCache{store: store, by: map[int64]runInfo{}}
+func (r *runInfo) size() int { return 1 + len(r.cursors) }
+
+func newRunCache(store state.Runs, cursors state.Collection, origins state.Origins) *runCache {
+	return &runCache{store: store, cursors: cursors, origins: origins, byID: map[int64]runInfo{}}
 }
 
 func (c *runCache) get(ctx context.Context, id int64) (runInfo, error) {
 	c.mu.RLock()
-	r, ok := c.by[id]
+	r, ok := c.byID[id]
 	c.mu.RUnlock()
 	if ok {
 		return r, nil
@@ -109,27 +132,37 @@ func (c *runCache) get(ctx context.Context, id int64) (runInfo, error) {
 	if err != nil {
 		return runInfo{}, err
 	}
-	cursors, err := c.store.Cursors(ctx, run.AccountID)
+	cursors, err := c.cursors.Cursors(ctx, run.AccountID)
 	if err != nil {
 		return runInfo{}, err
 	}
-	r = runInfo{run, cursors}
+	r = runInfo{run, cursors, state.OriginOfRun(id)}
+	if c.origins != nil {
+		if r.origin, err = c.origins.Origin(ctx, id); err != nil {
+			return runInfo{}, err
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// Two workers may read at once; all jobs must see the same cursors.
-	if first, ok := c.by[id]; ok {
+	if first, ok := c.byID[id]; ok {
 		return first, nil
 	}
-	if len(c.by) >= runCacheSize {
+	if c.size+r.size() > runCacheSize {
 		// Runs that ended in another process are not taken out.
-		clear(c.by)
+		clear(c.byID)
+		c.size = 0
 	}
-	c.by[id] = r
+	c.byID[id] = r
+	c.size += r.size()
 	return r, nil
 }
 
 func (c *runCache) forget(id int64) {
 	c.mu.Lock()
-	delete(c.by, id)
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	if r, ok := c.byID[id]; ok {
+		c.size -= r.size()
+		delete(c.byID, id)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"sluice/internal/document"
 	"sluice/internal/domain"
 	sim "sluice/internal/simulator/github"
+	"sluice/internal/testkit"
 	"sluice/internal/verify"
 	"sluice/internal/wiring"
 )
@@ -18,7 +19,7 @@ import (
 // Whatever existed at the anchor is there after the run; the next run picks up
 // the rest, and its ledger has no gap.
 func TestExactWhileTheWorldChanges(t *testing.T) {
-	w := newWorld(t, sim.Options{Seed: seed(t), Accounts: 1, Shape: &sim.Shape{
+	w := newWorld(t, sim.Options{Seed: testkit.Seed(t), Accounts: 1, Shape: &sim.Shape{
 		Repos: sim.Exactly(8), Commits: sim.Between(80, 230), Issues: sim.Between(20, 230), Pulls: sim.Between(5, 120),
 	}}, wiring.Options{})
 	login := w.sim.Logins()[0]

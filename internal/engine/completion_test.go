@@ -14,9 +14,10 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/engine/enginetest"
-	"sluice/internal/faulty"
 	"sluice/internal/source"
 	"sluice/internal/state"
+	"sluice/internal/testkit"
+	"sluice/internal/testkit/faulty"
 	"sluice/internal/wiring"
 )
 
@@ -64,7 +65,7 @@ func (f *tree) Call(_ context.Context, c source.Call) source.Result {
 
 func TestRandomTreesCompleteOnce(t *testing.T) {
 	t.Parallel()
-	src := newTree(seed(t))
+	src := newTree(testkit.Seed(t))
 	statistics := &countingStatistics{}
 	cfg := quick()
 	cfg.Workers = 16
@@ -94,7 +95,7 @@ func TestRandomTreesCompleteOnce(t *testing.T) {
 	if n := statistics.computed.Load(); n != accounts {
 		t.Errorf("statistics were computed %d times for %d runs", n, accounts)
 	}
-	if n := s.svc.Engine.Counters().RunsEnded.Load(); n != accounts {
+	if n := s.ends(accounts); n != accounts {
 		t.Errorf("%d ends of %d runs", n, accounts)
 	}
 }
@@ -153,6 +154,9 @@ func TestStatisticsAreGivenUp(t *testing.T) {
 		}
 		if len(statistics.asked) != 8 {
 			t.Errorf("they were tried %d times", len(statistics.asked))
+		}
+		if n := s.svc.Engine.Counters().StatisticsGivenUp.Load(); n != 1 {
+			t.Errorf("%d runs are counted as given up", n)
 		}
 		// The account is free for another run.
 		s.run(a)

@@ -1,17 +1,29 @@
 // Package engine turns runs into jobs, jobs into upstream calls and answers
 // into durable outcomes. It knows the ports alone.
 //
-// Who does what:
+// Engine is the front: Start, Stop, and what people ask for, which it embeds.
+// Its parts, each with one job, from those that need nothing of the others on:
 //
-//	orchestrator  the only way in: accounts, runs, cancel, pause, retry
-//	feeder        leases waiting jobs for idle workers, reads their rows
-//	worker        reserve → claim → call → commit → acknowledge, one job at a time
-//	renewer       keeps the leases of jobs under way alive
-//	chores        what is no call: statistics of runs whose last job has ended,
-//	              the next run of an account, making up for a dead process,
-//	              rebuilding dispatch
-//	errands       repeat what a failing part did not take
-//	recovery      puts right what a dead process, or a lost dispatcher, left behind
+//	core            what all share: ports, caches, counters (core.go, caches.go,
+//	                waits.go, halt.go); the queue of what is tried again
+//	                (retry_queue.go)
+//	delivery        makes jobs and chores known to dispatch, gives leases back
+//	                (delivery.go); notes of requests under way (intent.go)
+//	runControl      begins, changes, ends and continues runs (run_control.go)
+//	harvestPlanner  when accounts are collected again (harvest.go)
+//	requests        accounts, rations, single jobs (requests.go, quotareset.go)
+//	forecaster      how far a run is and when it ends (progress.go, forecast.go;
+//	                the arithmetic is in package forecast)
+//	dryRunner       what a collection would take (dryrun.go)
+//	choreRunner     what is no call (chores.go): statistics (statistics.go), runs
+//	                whose turn has come (harvest_chore.go), recovery (recovery.go)
+//	permits         calls from the rations of owners, and lent ones (lending.go,
+//	                loans.go)
+//	outcomePolicy   what an answer means for its job (outcome.go, policy.go)
+//	committer       outcome → store → dispatch → acknowledge (commit.go)
+//	pool            the call path (pool.go): the feeder leases jobs (feeder.go),
+//	                a worker does reserve → claim → call → commit (worker.go,
+//	                takeover.go, park.go), the renewer keeps leases (renewer.go)
 package engine
 
 import (
@@ -20,17 +32,17 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"sluice/internal/dispatch"
 	"sluice/internal/document"
 	"sluice/internal/domain"
-	"sluice/internal/pending"
+	"sluice/internal/lifecycle"
 	"sluice/internal/quota"
 	"sluice/internal/schedule"
 	"sluice/internal/source"
 	"sluice/internal/state"
+	"sluice/internal/traces"
 	"sluice/internal/watch"
 )
 
@@ -48,7 +60,7 @@ type Vault interface {
 
 // Ports are what an engine works with.
 type Ports struct {
-	State state.Store
+	State state.Parts
 	// Documents is set when documents live in a store of their own; they are
 	// then written before the outcome. Nil means that they travel with it.
 	Documents document.Writer
@@ -59,16 +71,42 @@ type Ports struct {
 	// Results keeps what was paid for while the store does not take it, for
 	// whoever takes over if this process dies meanwhile. Nil means that only
 	// this process can: it has the store to itself.
-	Results    pending.Results
+	Results    state.Pending
 	Quota      quota.Keeper
 	Sources    []source.Source
 	Statistics Statistics
 	Vault      Vault
+	// Origins keeps which request began a run; nil means that nobody asks.
+	Origins state.Origins
 }
+
+// Notices is told what people should hear of. It never waits.
+type Notices interface {
+	// Changed says that an account was paused or a run ended badly, at or after an
+	// instant; the store tells which.
+	Changed(since time.Time)
+	// FloorReached says that only what its owner keeps is left of a ration.
+	FloorReached(a domain.Account, why string, until time.Time)
+}
+
+// noNotices tells nobody.
+type noNotices struct{}
+
+// Changed implements Notices.
+func (noNotices) Changed(time.Time) {}
+
+// FloorReached implements Notices.
+func (noNotices) FloorReached(domain.Account, string, time.Time) {}
+
+// The defaults of what can be set.
+const (
+	DefaultWorkers   = 16
+	DefaultRetention = 30 * 24 * time.Hour
+)
 
 // Config tunes an engine. Zero fields take the defaults.
 type Config struct {
-	Workers     int           // calls under way at once; default 16
+	Workers     int           // calls under way at once; default DefaultWorkers
 	MaxAttempts int           // failures before a job is given up; default 5
 	MaxLost     int           // vanished workers before a job is given up; default 20
 	BackoffBase time.Duration // first retry delay; default 1 s
@@ -77,12 +115,13 @@ type Config struct {
 	StopTimeout time.Duration // how long Stop lets calls finish; default 30 s
 	// PoolTokens lets the owners of other accounts lend calls for public data.
 	PoolTokens bool
-	// DiscoverOnly dispatches only jobs that find out what there is to
-	// collect: what they find is priced and left.
-	DiscoverOnly bool
 	// StatisticsRetry is how soon failed statistics are tried again; it doubles
 	// with every failure. Default 1 min.
 	StatisticsRetry time.Duration
+	// Retention is how long the jobs of runs that have ended are kept, besides
+	// those of each account's newest run; default DefaultRetention, negative for
+	// ever.
+	Retention time.Duration
 	// Harvests says, by source, when accounts are collected again by themselves;
 	// those of a source that is not in it are not.
 	Harvests map[string]schedule.Policy
@@ -91,25 +130,35 @@ type Config struct {
 	// RequestsOnly takes requests and leaves all work to other processes.
 	RequestsOnly bool
 	Now          func() time.Time
+	// Tracer traces jobs and their calls; nil traces nothing.
+	Tracer *traces.Tracer
+	// Notices is told what people should hear of; nil is nobody.
+	Notices Notices
 	// Random yields jitter in [0,1); default math/rand.
 	Random func() float64
 	Log    *slog.Logger
+	// Observer measures what workers do; nil is nobody.
+	Observer Observer
 }
 
 func (c Config) withDefaults() Config {
-	set(&c.Workers, 16)
-	set(&c.MaxAttempts, 5)
-	set(&c.MaxLost, 20)
-	set(&c.BackoffBase, time.Second)
-	set(&c.BackoffMax, 5*time.Minute)
-	set(&c.Lease, dispatch.DefaultLease)
-	set(&c.StopTimeout, 30*time.Second)
-	set(&c.StatisticsRetry, time.Minute)
+	setDefault(&c.Workers, DefaultWorkers)
+	setDefault(&c.MaxAttempts, 5)
+	setDefault(&c.MaxLost, 20)
+	setDefault(&c.BackoffBase, time.Second)
+	setDefault(&c.BackoffMax, 5*time.Minute)
+	setDefault(&c.Lease, dispatch.DefaultLease)
+	setDefault(&c.StopTimeout, 30*time.Second)
+	setDefault(&c.StatisticsRetry, time.Minute)
+	setDefault(&c.Retention, DefaultRetention)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	if c.Random == nil {
 		c.Random = rand.Float64
+	}
+	if c.Notices == nil {
+		c.Notices = noNotices{}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -117,128 +166,77 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func set[T comparable](field *T, value T) {
+func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
 		*field = value
 	}
 }
 
-// Engine runs collections.
+// Engine runs collections. It is the front of its parts: each does one job and
+// is made by a function of its own.
 type Engine struct {
-	Ports
-	cfg     Config
-	sources map[string]source.Source
+	*core
+	*requests
+	*runControl
+	*harvestPlanner
+	*forecaster
+	*dryRunner
 
-	accounts *accountCache
-	runs     *runCache
-	waits    *waitBoard
-	outages  *outages
-	paces    *paces
-	rows     *rowCache
-	watchers *watch.Board
-	renewer  *renewer
-	finisher *finisher
-	errands  *errands
-	acks     *acks
-	counters *Counters
+	pool   *pool
+	chores *choreRunner
 
-	// turn is how long a worker took for a job of late, in nanoseconds.
-	turn atomic.Int64
-
-	// replans lets one plan of a next run be made at a time.
-	replans sync.Mutex
-
-	tasks chan task
-	slots chan struct{}
-
-	lifecycle sync.Mutex
-	session   *session // nil while the engine does not run
+	runner *lifecycle.Runner
 }
 
-// session is what one Start began.
-type session struct {
-	// stopFeed keeps new jobs from being begun; stopHard gives up the calls
-	// under way.
-	stopFeed, stopHard context.CancelFunc
-	background         sync.WaitGroup
-	done               chan struct{} // closed when nothing of it runs any more
-}
-
-// Watch returns a channel that gets a token after something changed, here or,
-// while the engine is started, in another process, and the function that ends
-// it.
-func (e *Engine) Watch() (changed <-chan struct{}, end func()) { return e.watchers.Watch() }
+var _ lifecycle.Service = (*Engine)(nil)
 
 // New checks the parts and returns an engine that is not running yet.
 func New(p Ports, cfg Config) (*Engine, error) {
-	if p.State == nil || p.Dispatch == nil || p.Quota == nil || p.Statistics == nil || p.Vault == nil || len(p.Sources) == 0 {
+	if p.State == (state.Parts{}) || p.Dispatch == nil || p.Quota == nil || p.Statistics == nil || p.Vault == nil || len(p.Sources) == 0 {
 		return nil, domain.Errorf(domain.CodeInvalid, "an engine needs state, dispatch, quota, statistics, a vault and a source")
 	}
-	e := &Engine{Ports: p, cfg: cfg.withDefaults(), sources: map[string]source.Source{}}
-	for _, s := range p.Sources {
-		e.sources[s.Name()] = s
-	}
-	e.accounts = newAccountCache(p.State, p.Vault)
-	e.runs = newRunCache(p.State)
-	e.waits = newWaitBoard(e.cfg.Now)
-	e.outages = newOutages(e.cfg)
-	e.paces = newPaces()
-	e.rows = newRowCache()
-	e.watchers = watch.New(p.Signals, dispatch.MaxWait)
-	e.counters = &Counters{}
-	e.renewer = newRenewer(p.Dispatch, e.cfg)
-	e.finisher = newFinisher()
-	e.errands = newErrands(e.cfg.Log)
-	e.acks = newAcks(e.acknowledgeAll)
-	return e, nil
+	c := newCore(p, cfg.withDefaults())
+	d := newDelivery(c)
+	control, planner, ps := newRunControl(c, d), newHarvestPlanner(c, d), newPermits(c)
+	chores := newChoreRunner(c, d, control, planner)
+	return &Engine{
+		core:       c,
+		requests:   &requests{core: c, delivery: d, control: control, planner: planner},
+		runControl: control, harvestPlanner: planner,
+		forecaster: &forecaster{core: c},
+		dryRunner:  &dryRunner{core: c, permits: ps},
+		chores:     chores,
+		pool:       newPool(c, d, control, planner, ps, chores),
+		runner:     lifecycle.NewRunner(),
+	}, nil
 }
 
 // Start recovers what a dead process left, rebuilds dispatch and begins to
 // work. It returns when the engine is ready; it may be called twice.
 func (e *Engine) Start(ctx context.Context) error {
-	e.lifecycle.Lock()
-	defer e.lifecycle.Unlock()
-	if e.session != nil {
-		return nil
-	}
-	if err := e.recover(ctx); err != nil {
-		return err
-	}
-	base := context.WithoutCancel(ctx)
-	feed, stopFeed := context.WithCancel(base)
-	hard, stopHard := context.WithCancel(base)
-	s := &session{stopFeed: stopFeed, stopHard: stopHard, done: make(chan struct{})}
-	e.begin(s, feed, hard)
-	e.session = s
-	return nil
+	return e.runner.Start(ctx, func(ctx context.Context) error { return errors.Join(e.Err(), e.chores.recover(ctx)) }, e.run)
 }
 
-// begin sets all roles to work.
-func (e *Engine) begin(s *session, feed, hard context.Context) {
-	s.background.Go(func() { e.errands.loop(feed) })
-	s.background.Go(func() { e.watchers.Run(feed) })
+// run works until feed ends: no new job is begun then. Calls under way are given
+// up when hard ends.
+func (e *Engine) run(feed, hard context.Context) {
+	feed, stopFeed := context.WithCancel(feed)
+	defer stopFeed()
+	var background sync.WaitGroup
+	background.Go(func() { e.retries.loop(feed) })
+	background.Go(func() { e.watchers.Run(feed) })
+	background.Go(func() {
+		select {
+		case <-e.halted.done:
+			stopFeed()
+		case <-feed.Done():
+		}
+	})
 	if !e.cfg.RequestsOnly {
-		e.beginWork(s, feed, hard)
+		background.Go(func() { e.pool.run(feed, hard) })
 	}
-	go func() { s.background.Wait(); close(s.done) }()
-}
-
-func (e *Engine) beginWork(s *session, feed, hard context.Context) {
-	// Each worker may have one job in hand and one ahead.
-	e.tasks = make(chan task, 2*e.cfg.Workers+e.furtherAhead())
-	e.slots = make(chan struct{}, cap(e.tasks))
-	e.giveSlots(2 * e.cfg.Workers)
-	// Leases are renewed until the last worker is done.
-	renew, stopRenew := context.WithCancel(hard)
-	s.background.Go(func() { e.renewer.loop(renew) })
-	var workers sync.WaitGroup
-	for range e.cfg.Workers {
-		workers.Go(func() { e.work(feed, hard) })
-	}
-	// The feeder adds chores to them before it ends.
-	workers.Go(func() { e.feed(feed, hard, &workers) })
-	s.background.Go(func() { workers.Wait(); e.acks.under.Wait(); stopRenew() })
+	background.Wait()
 }
 
 // Stop begins no new job, lets those under way finish within the stop timeout,
@@ -246,33 +244,11 @@ func (e *Engine) beginWork(s *session, feed, hard context.Context) {
 // the next start. It may be called twice, also while the first is waiting: a
 // second one whose ctx has ended stops at once.
 func (e *Engine) Stop(ctx context.Context) error {
-	e.lifecycle.Lock()
-	s := e.session
-	e.lifecycle.Unlock()
-	if s == nil {
-		return nil
-	}
-	s.stopFeed()
-	err := s.wait(ctx, e.cfg.StopTimeout)
-	s.stopHard()
-	<-s.done
-	e.lifecycle.Lock()
-	defer e.lifecycle.Unlock()
-	if e.session == s {
-		e.session = nil
-	}
-	return err
-}
-
-func (s *session) wait(ctx context.Context, patience time.Duration) error {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-s.done:
-		return nil
-	case <-timer.C:
+	switch err := e.runner.StopWithin(ctx, e.cfg.StopTimeout); {
+	case errors.Is(err, lifecycle.ErrTimeout):
 		return errors.New("some calls did not finish in time and were given up; they are repeated at the next start")
-	case <-ctx.Done():
+	case errors.Is(err, lifecycle.ErrHurried):
 		return errors.New("stopped at once; calls under way are repeated at the next start")
 	}
+	return nil
 }

@@ -2,65 +2,75 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
+	"sluice/internal/backoff"
 	"sluice/internal/dispatch"
 	"sluice/internal/domain"
+	"sluice/internal/state"
+	"sluice/internal/traces"
 )
 
 // task is one leased job with its row.
 type task struct {
 	lease dispatch.Lease
 	job   domain.Job
+	// origin is what began the job's run, once that was looked up.
+	origin state.Origin
+	// took is how long its call took.
+	took time.Duration
+	// span is that of the job; nil if it is not traced.
+	span *traces.Span
 }
 
-// feed leases jobs for idle workers. It alone waits for work, so an idle
+// runFeeder leases jobs for idle workers. It alone waits for work, so an idle
 // engine wakes once per dispatch.MaxWait, however many workers it has.
-func (e *Engine) feed(ctx, hard context.Context, chores *sync.WaitGroup) {
-	defer close(e.tasks)
-	further := 0
+func (p *pool) runFeeder(ctx, hard context.Context, chores *sync.WaitGroup) {
+	defer close(p.tasks)
+	extra := 0
 	for {
-		further = e.reach(further)
-		n := e.takeSlots(ctx)
+		extra = p.adjustPrefetch(extra)
+		n := p.takeSlots(ctx)
 		if n == 0 {
 			return
 		}
-		if further < 0 {
+		if extra < 0 {
 			// Fewer jobs are to be ahead: these slots are not given out again.
-			drop := min(n, -further)
-			further += drop
+			drop := min(n, -extra)
+			extra += drop
 			if n -= drop; n == 0 {
 				continue
 			}
 		}
-		leases, err := e.Dispatch.Lease(ctx, n)
+		leases, err := p.Dispatch.Lease(ctx, n)
 		if err != nil && ctx.Err() == nil {
-			e.cfg.Log.Error("lease", "error", err)
-			pause(ctx, e.cfg.BackoffBase)
+			p.cfg.Log.Error("dispatch hands out no leases; trying again soon", "error", err)
+			backoff.Sleep(ctx, p.cfg.BackoffBase)
 		}
-		jobs := e.beginChores(hard, leases, chores)
-		tasks := e.load(ctx, jobs)
-		e.giveSlots(n - (len(leases) - len(jobs)) - len(tasks))
+		jobs := p.beginChores(hard, leases, chores)
+		tasks := p.loadRows(ctx, jobs)
+		p.giveSlots(n - (len(leases) - len(jobs)) - len(tasks))
 		for _, t := range tasks {
 			// There is room: no more tasks are about than there are slots.
-			e.tasks <- t
+			p.tasks <- t
 		}
 	}
 }
 
 // beginChores sets about the chores among leases and returns the jobs. A chore
 // takes a slot too: who is busy with many leaves jobs to others.
-func (e *Engine) beginChores(ctx context.Context, leases []dispatch.Lease, chores *sync.WaitGroup) (jobs []dispatch.Lease) {
+func (p *pool) beginChores(ctx context.Context, leases []dispatch.Lease, chores *sync.WaitGroup) (jobs []dispatch.Lease) {
 	for i, l := range leases {
-		if l.Job >= 0 {
+		if _, isJob := dispatch.JobNumber(l.ID); isJob {
 			jobs = append(jobs, l)
 			continue
 		}
-		e.renewer.hold(leases[i : i+1])
+		p.renewer.hold(leases[i : i+1])
 		chores.Go(func() {
-			e.do(ctx, l)
-			e.leave(l)
+			p.chores.runChore(ctx, l)
+			p.freeSlot(l)
 		})
 	}
 	return jobs
@@ -70,55 +80,59 @@ func (e *Engine) beginChores(ctx context.Context, leases []dispatch.Lease, chore
 // dispatch to matter.
 const quickTurn = 10 * time.Millisecond
 
-// furtherAhead is how many more jobs than one for each worker may be leased
+// extraPrefetch is how many more jobs than one for each worker may be leased
 // ahead while jobs are quick: workers that share a dispatcher would wait for
 // the way to it. Slow jobs are better left to whoever is idle.
-func (e *Engine) furtherAhead() int {
-	if e.cfg.Shared {
-		return 2 * e.cfg.Workers
+func (p *pool) extraPrefetch() int {
+	if p.cfg.Shared {
+		return 2 * p.cfg.Workers
 	}
 	return 0
 }
 
-// reach gives out the slots of furtherAhead, or asks for them back, as jobs are
-// quick or not. further is how many are given out; negative, how many are still
+// adjustPrefetch gives out the slots of extraPrefetch, or asks for them back, as jobs are
+// quick or not. extra is how many are given out; negative, how many are still
 // to be taken back.
-func (e *Engine) reach(further int) int {
-	turn := time.Duration(e.turn.Load())
+func (p *pool) adjustPrefetch(extra int) int {
+	turn := time.Duration(p.averageTurn.Load())
 	switch quick := turn > 0 && turn < quickTurn; {
-	case quick && further <= 0:
-		e.giveSlots(e.furtherAhead() + further)
-		return e.furtherAhead()
-	case !quick && further > 0:
-		return -further
+	case quick && extra <= 0:
+		p.giveSlots(p.extraPrefetch() + extra)
+		return p.extraPrefetch()
+	case !quick && extra > 0:
+		return -extra
 	}
-	return further
+	return extra
 }
 
-// took notes how long a worker was busy with a job.
-func (e *Engine) took(d time.Duration) {
+// recordTurn notes how long a worker was busy with a job.
+func (p *pool) recordTurn(b *claimedJob, t Turn) {
 	const memory = 8
-	was := e.turn.Load()
-	e.turn.Store(was + (int64(d)-was)/memory)
+	was := p.averageTurn.Load()
+	p.averageTurn.Store(was + (int64(t.Ended.Sub(t.Began))-was)/memory)
+	if p.cfg.Observer != nil {
+		t.Source, t.Job, t.Priority = b.source.Name(), b.job, b.lease.Priority
+		p.cfg.Observer.Turned(t)
+	}
 }
 
 // takeSlots waits for an idle worker and takes all that are idle.
-func (e *Engine) takeSlots(ctx context.Context) int {
+func (p *pool) takeSlots(ctx context.Context) int {
 	select {
-	case <-e.slots:
+	case <-p.slots:
 	case <-ctx.Done():
 		return 0
 	}
 	n := 1
 	for {
 		select {
-		case <-e.slots:
+		case <-p.slots:
 			n++
 		default:
-			if len(e.tasks) == 0 || !e.cfg.Shared || n >= e.cfg.Workers {
+			if len(p.tasks) == 0 || !p.cfg.Shared || n >= p.cfg.Workers {
 				return n
 			}
-			return n + e.gatherSlots(ctx, e.cfg.Workers-n)
+			return n + p.gatherSlots(ctx, p.cfg.Workers-n)
 		}
 	}
 }
@@ -128,12 +142,12 @@ func (e *Engine) takeSlots(ctx context.Context) int {
 // for many.
 const gatherTime = time.Millisecond
 
-func (e *Engine) gatherSlots(ctx context.Context, most int) (n int) {
+func (p *pool) gatherSlots(ctx context.Context, most int) (n int) {
 	over := time.NewTimer(gatherTime)
 	defer over.Stop()
 	for n < most {
 		select {
-		case <-e.slots:
+		case <-p.slots:
 			n++
 		case <-over.C:
 			return n
@@ -144,64 +158,59 @@ func (e *Engine) gatherSlots(ctx context.Context, most int) (n int) {
 	return n
 }
 
-func (e *Engine) giveSlots(n int) {
+func (p *pool) giveSlots(n int) {
 	for range n {
-		e.slots <- struct{}{}
+		p.slots <- struct{}{}
 	}
 }
 
-// load reads the rows of leased jobs in one go. What has no row is forgotten.
-func (e *Engine) load(ctx context.Context, leases []dispatch.Lease) []task {
+// loadRows reads the rows of leased jobs in one go. What has no row is forgotten.
+func (p *pool) loadRows(ctx context.Context, leases []dispatch.Lease) []task {
 	if len(leases) == 0 {
 		return nil
 	}
 	rows := make(map[int64]domain.Job, len(leases))
-	unknown := make([]int64, 0, len(leases))
-	for _, l := range leases {
-		if j, ok := e.rows.take(l.Job); ok {
-			rows[l.Job] = j
+	numbers, unknown := make([]int64, len(leases)), make([]int64, 0, len(leases))
+	for i, l := range leases {
+		numbers[i], _ = dispatch.JobNumber(l.ID)
+		if j, ok := p.rows.pop(numbers[i]); ok {
+			rows[numbers[i]] = j
 		} else {
-			unknown = append(unknown, l.Job)
+			unknown = append(unknown, numbers[i])
 		}
 	}
-	if err := e.read(ctx, unknown, rows); err != nil {
+	if err := p.readRows(ctx, unknown, rows); err != nil {
 		if ctx.Err() == nil {
-			e.cfg.Log.Error("load jobs", "error", err)
-			e.storeWaits(err, e.cfg.BackoffBase)
+			p.cfg.Log.Error("the rows of leased jobs could not be read; trying again soon", "jobs", len(leases), "error", err)
+			if domain.CodeOf(err) == domain.CodeCorrupt {
+				p.halt(fmt.Errorf("jobs cannot be read: %w", err))
+			}
+			p.storeWaits(err, p.cfg.BackoffBase)
 		}
-		e.release(ctx, leases, e.cfg.Now().Add(e.cfg.BackoffBase))
+		p.delivery.release(ctx, leases, p.cfg.Now().Add(p.cfg.BackoffBase))
 		return nil
 	}
 	tasks := make([]task, 0, len(leases))
-	for _, l := range leases {
-		job, ok := rows[l.Job]
+	for i, l := range leases {
+		job, ok := rows[numbers[i]]
 		if !ok {
-			e.acknowledge(ctx, l)
+			p.delivery.acknowledge(ctx, l)
 			continue
 		}
-		tasks = append(tasks, task{l, job})
+		tasks = append(tasks, task{lease: l, job: job})
 	}
-	e.renewer.hold(leases)
+	p.renewer.hold(leases)
 	return tasks
 }
 
-// read adds the rows of jobs.
-func (e *Engine) read(ctx context.Context, ids []int64, rows map[int64]domain.Job) error {
+// readRows adds the rows of jobs.
+func (p *pool) readRows(ctx context.Context, ids []int64, rows map[int64]domain.Job) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	jobs, err := e.State.Load(ctx, ids)
+	jobs, err := p.State.Jobs.Load(ctx, ids)
 	for _, j := range jobs {
 		rows[j.ID] = j
 	}
 	return err
-}
-
-func (e *Engine) release(ctx context.Context, leases []dispatch.Lease, at time.Time) {
-	for _, l := range leases {
-		if err := e.Dispatch.Release(ctx, l, at); err != nil && ctx.Err() == nil {
-			// The lease runs out by itself; the job is only later.
-			e.cfg.Log.Warn("release", "job", l.Job, "error", err)
-		}
-	}
 }

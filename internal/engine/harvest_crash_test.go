@@ -10,9 +10,10 @@ import (
 	"sluice/internal/dispatch"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
-	"sluice/internal/faulty"
 	"sluice/internal/source"
 	"sluice/internal/state"
+	"sluice/internal/testkit"
+	"sluice/internal/testkit/faulty"
 	"sluice/internal/wiring"
 )
 
@@ -137,8 +138,8 @@ func (d mortalQueue) Release(ctx context.Context, l dispatch.Lease, at time.Time
 	return d.ask(func() error { return d.Dispatcher.Release(ctx, l, at) })
 }
 
-func (d mortalQueue) Remove(ctx context.Context, jobs ...int64) error {
-	return d.ask(func() error { return d.Dispatcher.Remove(ctx, jobs...) })
+func (d mortalQueue) Remove(ctx context.Context, ids ...string) error {
+	return d.ask(func() error { return d.Dispatcher.Remove(ctx, ids...) })
 }
 
 // Lease is not counted: how often it is called is left to chance.
@@ -168,7 +169,7 @@ func TestHarvestOutlivesItsProcess(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		t.Run(map[bool]string{false: "before", true: "after"}[after], func(t *testing.T) {
 			t.Parallel()
-			for step := firstAsk(t); step <= lastAsk; step += everyAsk {
+			for step := firstAsk(t); step <= lastAsk; step += everyAsk() {
 				bubble(t, func(t *testing.T) { dieAndGoOn(t, step, after) })
 			}
 		})
@@ -177,11 +178,11 @@ func TestHarvestOutlivesItsProcess(t *testing.T) {
 
 // everyAsk is how many steps lie between two at which a process ends. All have
 // their turn in the end, as chance decides where to begin.
-const everyAsk = 5
+func everyAsk() int { return testkit.Effort(10, 2) }
 
 func firstAsk(t *testing.T) int {
 	t.Helper()
-	return 1 + int(seed(t)%everyAsk)
+	return 1 + int(testkit.Seed(t)%uint64(everyAsk()))
 }
 
 func dieAndGoOn(t *testing.T, step int, after bool) {
@@ -256,7 +257,7 @@ func TestRandomFaultsLoseNoHarvest(t *testing.T) {
 			}
 			return nil
 		}
-		dice := faulty.Random(seed(t), 0.05, 0.05)
+		dice := faulty.Random(testkit.Seed(t), 0.05, 0.05)
 		s := started(t, f, breakAll(t, dice))
 		var c collection
 		for c.run.ID == 0 {

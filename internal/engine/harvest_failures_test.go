@@ -38,9 +38,9 @@ func TestFailedJobsAreResumed(t *testing.T) {
 		if run.ID != c.run.ID || run.Priority != domain.PriorityHigh || len(w.allRuns(c.account)) != 1 {
 			t.Errorf("the run is %+v, one of %d", run, len(w.allRuns(c.account)))
 		}
-		// The same refusal again and again was paid for, but no page was.
+		// The same refusal was paid for again and again, but no answer was.
 		after := w.sim.Audit()
-		if after.Calls != before.Calls+1 || after.Repeated != 4 || after.RepeatedQueries != 0 || after.Violations != 0 {
+		if after.Calls != before.Calls+1 || after.Repeated != 0 || after.RepeatedQueries != 0 || after.Violations != 0 {
 			t.Errorf("before the resumption the upstream counted %+v, then %+v", before, after)
 		}
 		if h := w.plans(c.account); h.Resume != 0 || h.Priority != domain.PriorityLow || h.After != run.ID {
@@ -85,7 +85,7 @@ func TestInVain(t *testing.T) {
 			s.wantCompleted(ended, 1)
 		}
 		h := s.plans(c.account)
-		if h.Resume != 0 || h.Priority != domain.PriorityLow || !strings.Contains(h.Reason, "in vain") {
+		if h.Resume != 0 || h.Priority != domain.PriorityLow || !strings.Contains(h.Reason, "also after 5 retries") {
 			t.Errorf("in the end %+v is planned", h)
 		}
 		if run := s.next(c.run); run.Priority != domain.PriorityLow || run.Trigger != domain.TriggerSchedule {
@@ -149,22 +149,62 @@ func TestWhatCannotPassIsNotResumed(t *testing.T) {
 	}
 }
 
-// TestUnknownLoginIsNotResumed: a run whose root is not found ends FAILED, and
-// a new one looks again in its turn.
-func TestUnknownLoginIsNotResumed(t *testing.T) {
+// TestUnknownLoginIsNotAskedForAgain: a first run whose root is not found ends
+// FAILED and pauses its account, whose login is most likely mistyped. One that
+// was collected before is looked for once more.
+func TestUnknownLoginIsNotAskedForAgain(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		o := harvesting(t, `{"spread":"0s"}`, 0)
 		o.Quota = quota.Config{}
 		w := newBubbleWorld(t, small(1), o)
-		w.sim.FailNext(sim.PathContains("/events"), 1, sim.Fault{Status: http.StatusNotFound, Body: `{"message":"Not Found"}`})
+		unknown := func(times int) {
+			w.sim.FailNext(sim.PathContains("/events"), times, sim.Fault{Status: http.StatusNotFound, Body: `{"message":"Not Found"}`})
+		}
+		stored := func(c collection) domain.Account {
+			a, err := w.svc.State.Account(t.Context(), c.account.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		}
+		// Each run asks twice before it believes it.
+		unknown(2)
 		c := w.signup(w.sim.Logins()[0])
 		if run := w.wait(c.run); run.Status != domain.RunFailed {
 			t.Errorf("the run ended as %+v", run)
 		}
-		if h := w.plans(c.account); h.Resume != 0 || h.Priority != domain.PriorityLow || h.After != c.run.ID {
+		if a := stored(c); a.State != domain.AccountPaused || !strings.Contains(a.Reason, "right login") {
+			t.Errorf("the account is %+v", a)
+		}
+		pass(48 * time.Hour)
+		if runs := w.allRuns(c.account); len(runs) != 1 {
+			t.Errorf("%d runs of a login that nobody has", len(runs))
+		}
+
+		if err := w.svc.Engine.ResumeAccount(t.Context(), c.account.ID); err != nil {
+			t.Fatal(err)
+		}
+		collected := w.next(c.run)
+		w.wantCompleted(w.wait(collected), 0)
+		// Not found in one run is an accident, in two it is not.
+		unknown(4)
+		first := w.next(collected)
+		if run := w.wait(first); run.Status != domain.RunFailed {
+			t.Errorf("the run ended as %+v", run)
+		}
+		if a := stored(c); a.State != domain.AccountActive {
+			t.Errorf("after one run that did not find it the account is %+v", a)
+		}
+		if h := w.plans(c.account); h.Resume != 0 || h.Priority != domain.PriorityLow || h.After != first.ID {
 			t.Errorf("planned is %+v", h)
 		}
-		w.wantCompleted(w.wait(w.next(c.run)), 0)
+		second := w.next(first)
+		if run := w.wait(second); run.Status != domain.RunFailed {
+			t.Errorf("the run ended as %+v", run)
+		}
+		if a := stored(c); a.State != domain.AccountPaused {
+			t.Errorf("after two the account is %+v", a)
+		}
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/backend/memory"
 	"sluice/internal/dispatch"
-	dispatchmemory "sluice/internal/dispatch/memory"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/engine/enginetest"
@@ -20,7 +20,7 @@ import (
 // lossy is a dispatcher that can lose everything, as a server does that is
 // begun anew without its data.
 type lossy struct {
-	inner atomic.Pointer[dispatchmemory.Dispatcher]
+	inner atomic.Pointer[memory.Dispatcher]
 }
 
 var _ dispatch.Dispatcher = (*lossy)(nil)
@@ -28,7 +28,7 @@ var _ dispatch.Dispatcher = (*lossy)(nil)
 // lose forgets everything, and hands out that it did.
 func (d *lossy) lose(t *testing.T) {
 	t.Helper()
-	d.inner.Store(dispatchmemory.New(dispatchmemory.Options{Lease: teamLease}))
+	d.inner.Store(memory.NewDispatcher(memory.DispatcherOptions{Lease: teamLease}))
 	if err := d.Push(t.Context(), engine.OnLoss()); err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +55,8 @@ func (d *lossy) Park(ctx context.Context, lane string, until time.Time) error {
 func (d *lossy) Resume(ctx context.Context, lane string) error {
 	return d.inner.Load().Resume(ctx, lane)
 }
-func (d *lossy) Remove(ctx context.Context, jobs ...int64) error {
-	return d.inner.Load().Remove(ctx, jobs...)
+func (d *lossy) Remove(ctx context.Context, ids ...string) error {
+	return d.inner.Load().Remove(ctx, ids...)
 }
 func (d *lossy) Stats(ctx context.Context) (dispatch.Stats, error) {
 	return d.inner.Load().Stats(ctx)
@@ -72,7 +72,7 @@ type harvesters struct {
 func newHarvesters(t *testing.T, src source.Source) *harvesters {
 	t.Helper()
 	m := &harvesters{team: newTeam(t, src), queue: &lossy{}}
-	m.queue.inner.Store(dispatchmemory.New(dispatchmemory.Options{Lease: teamLease}))
+	m.queue.inner.Store(memory.NewDispatcher(memory.DispatcherOptions{Lease: teamLease}))
 	m.ports.Dispatch = m.queue
 	m.cfg = engine.Config{Harvests: map[string]schedule.Policy{src.Name(): policy(t, everySix)}}
 	return m
@@ -83,7 +83,7 @@ func (m *harvesters) begins(one *life) *member {
 	m.t.Helper()
 	joined := m.join(m.cfg, func(p *engine.Ports) {
 		if one != nil {
-			p.State, p.Dispatch = mortalStore{m.ports.State, one}, mortalQueue{m.ports.Dispatch, one}
+			p.State, p.Dispatch = state.PartsOf(mortalStore{m.ports.State.Runs.(state.Store), one}), mortalQueue{m.ports.Dispatch, one}
 		}
 	})
 	if err := joined.Start(m.t.Context()); err != nil {
@@ -148,7 +148,7 @@ func TestHarvestOutlivesItsLeader(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		t.Run(map[bool]string{false: "before", true: "after"}[after], func(t *testing.T) {
 			t.Parallel()
-			for step := firstAsk(t); step <= lastAsk; step += everyAsk {
+			for step := firstAsk(t); step <= lastAsk; step += everyAsk() {
 				bubble(t, func(t *testing.T) { leaderDies(t, step, after) })
 			}
 		})

@@ -2,46 +2,102 @@ package engine
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"sluice/internal/domain"
 	"sluice/internal/quota"
 	"sluice/internal/source"
 )
 
+// permits gets calls from the rations of owners, and gives back what is known
+// when they have been made.
+type permits struct {
+	*core
+	loans *loans
+}
+
+func newPermits(c *core) *permits { return &permits{core: c, loans: newLoans()} }
+
+// offer is the answer to a job's request for a call.
+type offer struct {
+	quota.Decision
+	// caller is whose credential is to make the call.
+	caller account
+	// alone is set when the refusal is about this job and not about others of its
+	// lane: theirs may be lent what this one may not.
+	alone bool
+}
+
 // reserve asks for a job's call: from the ration of its account's owner and,
 // if that refuses and the operator allows lending, for public data from those
-// of the others. It returns whose credential is to make the call.
-func (e *Engine) reserve(ctx context.Context, src source.Source, job domain.JobSpec, a account) (account, quota.Decision, error) {
-	d, err := e.reserveFrom(ctx, src, job, a)
-	if err != nil || d.Granted || !e.cfg.PoolTokens {
-		return a, d, err
+// of the others.
+func (ps *permits) reserve(ctx context.Context, src source.Source, job domain.JobSpec, a account) (offer, error) {
+	own := offer{caller: a}
+	var err error
+	own.Decision, err = ps.reserveFrom(ctx, src, job, a)
+	if err != nil || own.Granted || !ps.cfg.PoolTokens {
+		return own, err
 	}
-	if public, ok := src.(source.Lendable); !ok || !public.Public(job) {
-		return a, d, nil
+	lendable, ok := src.(source.Lendable)
+	if !ok {
+		return own, nil
 	}
-	lenders, err := e.accounts.lenders(ctx, a)
+	lenders, err := ps.accounts.lenders(ctx, a)
 	if err != nil {
-		return a, d, err
+		return own, err
+	}
+	if !lendable.Public(job) {
+		own.alone, err = ps.anyCanLend(ctx, lenders, job.Bucket)
+		return own, err
 	}
 	for _, lender := range lenders {
-		lent, err := e.reserveFrom(ctx, src, job, lender)
+		lent, err := ps.reserveFromLender(ctx, src, job, lender)
 		if err != nil {
-			return a, d, err
+			return own, err
 		}
 		if lent.Granted {
-			return lender, lent, nil
+			return offer{Decision: lent, caller: lender}, nil
 		}
 		// The lane opens when the first of them has something to lend.
-		if lent.RetryAt.Before(d.RetryAt) {
-			d = lent
+		if lent.RetryAt.Before(own.RetryAt) {
+			own.Decision = lent
 		}
 	}
-	return a, d, nil
+	return own, nil
+}
+
+// reserveFromLender asks a lender for a call. One whose credential has not made a call yet
+// lends one at a time: it may have been revoked.
+func (ps *permits) reserveFromLender(ctx context.Context, src source.Source, job domain.JobSpec, lender account) (quota.Decision, error) {
+	if wait := ps.loans.begin(lender, ps.cfg.Now()); wait > 0 {
+		return quota.Decision{RetryAt: ps.cfg.Now().Add(wait), Reason: quota.ReasonTrial}, nil
+	}
+	d, err := ps.reserveFrom(ctx, src, job, lender)
+	ps.loans.granted(lender.Owner, d)
+	return d, err
+}
+
+// anyCanLend tells whether one of them has something left that a job of the
+// bucket could borrow, or may have when calls under way are answered.
+func (ps *permits) anyCanLend(ctx context.Context, lenders []account, bucket string) (bool, error) {
+	for _, lender := range lenders {
+		windows, err := ps.Quota.Windows(ctx, lender.Owner)
+		if err != nil {
+			return false, err
+		}
+		_, busy := lender.Hours.Until(ps.cfg.Now())
+		spent := slices.ContainsFunc(windows, func(w quota.Window) bool { return w.Bucket == bucket && w.Available == 0 && w.InFlight == 0 })
+		if !busy && !spent {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // reserveFrom asks one owner, who may keep some hours and calls for himself.
-func (e *Engine) reserveFrom(ctx context.Context, src source.Source, job domain.JobSpec, a account) (quota.Decision, error) {
-	if until, ok := a.Hours.Until(e.cfg.Now()); ok {
+func (ps *permits) reserveFrom(ctx context.Context, src source.Source, job domain.JobSpec, a account) (quota.Decision, error) {
+	if until, ok := a.Hours.Until(ps.cfg.Now()); ok {
 		return quota.Decision{RetryAt: until, Reason: quota.ReasonHours}, nil
 	}
 	ask, err := src.Ask(job, a.Owner)
@@ -49,7 +105,7 @@ func (e *Engine) reserveFrom(ctx context.Context, src source.Source, job domain.
 		return quota.Decision{}, err
 	}
 	ask.Floor = a.Floor
-	return e.Quota.Reserve(ctx, ask)
+	return ps.Quota.Reserve(ctx, ask)
 }
 
 // lenders are the other active accounts of the same source, one for each owner.
@@ -69,11 +125,18 @@ func (c *accountCache) lenders(ctx context.Context, borrower account) ([]account
 	return out, nil
 }
 
+// listTime is for how long the list of active accounts is used: other processes
+// add, change and pause accounts without telling.
+const listTime = time.Minute
+
 // active returns all active accounts. The list is read again after any account
-// has changed.
+// has changed here, and when it is old.
 func (c *accountCache) active(ctx context.Context) ([]account, error) {
 	c.mu.RLock()
-	list, upToDate, before := c.list, c.listed == c.forgotten+1, c.forgotten
+	now := c.now()
+	list, before := c.list, c.forgotten
+	age := now.Sub(c.listedAt)
+	upToDate := c.listed == before+1 && age >= 0 && age < listTime
 	c.mu.RUnlock()
 	if upToDate {
 		return list, nil
@@ -82,6 +145,7 @@ func (c *accountCache) active(ctx context.Context) ([]account, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.forgetOlder(stored)
 	list = nil
 	for _, s := range stored {
 		if s.State != domain.AccountActive {
@@ -91,10 +155,37 @@ func (c *accountCache) active(ctx context.Context) ([]account, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, a)
+		if a.unreadable == nil {
+			list = append(list, a)
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.list, c.listed = list, before+1
+	c.list, c.listed, c.listedAt = list, before+1, now
 	return list, nil
+}
+
+// permitOwed is what is logged while the keeper does not take a permit back.
+const permitOwed = "the quota keeper does not take a permit back; trying again"
+
+// endPermit ends a permit; one that the keeper does not take now is owed to it.
+func (ps *permits) endPermit(ctx context.Context, p quota.Permit, r quota.Response, free bool) *domain.QuotaWindow {
+	give := ps.Quota.Settle
+	if free {
+		give = ps.Quota.Refund
+	}
+	ps.loans.ended(p, r.Succeeded)
+	window, err := give(ctx, p, r)
+	if err != nil {
+		ps.cfg.Log.Warn(permitOwed, "owner", p.Owner, "error", err)
+		ps.retries.add(permitOwed, func(ctx context.Context) error {
+			_, err := give(ctx, p, r)
+			return err
+		})
+	}
+	return window
+}
+
+func (ps *permits) refund(ctx context.Context, p quota.Permit) {
+	ps.endPermit(ctx, p, quota.Response{}, true)
 }

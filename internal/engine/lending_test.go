@@ -7,6 +7,7 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	sim "sluice/internal/simulator/github"
+	"sluice/internal/source/github"
 	"sluice/internal/wiring"
 )
 
@@ -14,7 +15,7 @@ import (
 // ten calls of each kind, and three accounts with little.
 func lending(t *testing.T, pool bool, window time.Duration) (*world, collection) {
 	t.Helper()
-	limits := wiring.GitHubQuota(0)
+	limits := github.Describe().Quota(0)
 	for name, bucket := range limits.Buckets {
 		bucket.Limit = 10
 		limits.Buckets[name] = bucket

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"sluice/internal/config"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/engine/enginetest"
@@ -16,7 +17,7 @@ import (
 func BenchmarkDurableNoop(b *testing.B) {
 	ctx := context.Background()
 	svc, err := wiring.Open(ctx, wiring.Options{
-		DataDir: b.TempDir(), Engine: engine.Config{Workers: 50}, Quota: wiring.NoQuota(),
+		Config: config.Embedded(b.TempDir()), Engine: engine.Config{Workers: 50}, Quota: wiring.NoQuota(),
 		Sources: []source.Source{&enginetest.Noop{Jobs: b.N, FanOut: 500}},
 	})
 	if err != nil {

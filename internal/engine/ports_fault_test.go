@@ -7,9 +7,10 @@ import (
 	"sluice/internal/dispatch"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
-	"sluice/internal/faulty"
 	"sluice/internal/quota"
 	sim "sluice/internal/simulator/github"
+	"sluice/internal/testkit"
+	"sluice/internal/testkit/faulty"
 	"sluice/internal/wiring"
 )
 
@@ -102,7 +103,7 @@ func TestDispatchFaultLosesNothing(t *testing.T) {
 func TestRandomDispatchFaultsLoseNothing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
-		plan := faulty.Random(seed(t), 0.2, 0.2)
+		plan := faulty.Random(testkit.Seed(t), 0.2, 0.2)
 		w := newBubbleWorld(t, small(3), breakDispatch(plan))
 		w.wantAllWholeOnce(plan)
 		if plan.Faults(faulty.Any) < 5 {

@@ -71,7 +71,7 @@ func (s *service) putShared(login string) domain.Account {
 
 // wantWindows checks that calls came in full windows, so long after the reset,
 // and those of a run before all others, but for the share of LOW and for what
-// four workers had leased when a window ended.
+// four workers had claimed, leased and asked for ahead when a window ended.
 func wantWindows(t *testing.T, calls []called, first int64, jobs, limit int, wait time.Duration) {
 	t.Helper()
 	if len(calls) != 2*jobs {
@@ -91,7 +91,8 @@ func wantWindows(t *testing.T, calls []called, first int64, jobs, limit int, wai
 			others++
 		}
 	}
-	if most := (jobs-limit)/9 + 2*4; others > most {
+	// The share of LOW is counted over all lanes, so that it may be due at once.
+	if most := (jobs-limit)/9 + 1 + 3*4; others > most {
 		t.Errorf("%d calls of the later run came before the end of the first, want at most %d", others, most)
 	}
 }

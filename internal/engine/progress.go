@@ -2,14 +2,20 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"sluice/internal/dispatch"
 	"sluice/internal/domain"
 	"sluice/internal/quota"
 )
+
+// forecaster tells people how far runs are and when they will end. It decides
+// nothing.
+type forecaster struct{ *core }
 
 // Progress is a run as people want to see it: how far it is, what it waits
 // for, and when it will end.
@@ -26,19 +32,20 @@ type Progress struct {
 	ETA time.Time `json:"eta,omitzero"`
 }
 
-// LaneWait is a wait of one of the run's lanes, or of the store.
+// LaneWait is a wait of one of the run's lanes, or of the store. The lane
+// "unknown" says that what lanes wait for cannot be told now, and why.
 type LaneWait struct {
 	Lane string `json:"lane"`
 	Wait
 }
 
 // allWaits adds to what this process knows the lanes that others have parked.
-func (e *Engine) allWaits(ctx context.Context, windows []quota.Window) (map[string]Wait, error) {
-	waits := e.waits.all()
-	if !e.cfg.Shared {
+func (fc *forecaster) allWaits(ctx context.Context, windows []quota.Window) (map[string]Wait, error) {
+	waits := fc.waits.all()
+	if !fc.cfg.Shared {
 		return waits, nil
 	}
-	stats, err := e.Dispatch.Stats(ctx)
+	stats, err := fc.Dispatch.Stats(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +55,7 @@ func (e *Engine) allWaits(ctx context.Context, windows []quota.Window) (map[stri
 		}
 		w := Wait{Reason: string(quota.ReasonPrimary), Until: lane.ParkedUntil}
 		for _, window := range windows {
-			if Lane(window.Owner, window.Bucket) == lane.Lane && window.Parked != "" {
+			if dispatch.Lane(window.Owner, window.Bucket) == lane.Lane && window.Parked != "" {
 				w.Reason = string(window.Parked)
 			}
 		}
@@ -57,14 +64,43 @@ func (e *Engine) allWaits(ctx context.Context, windows []quota.Window) (map[stri
 	return waits, nil
 }
 
+// askTime is how long somebody who looks at a run is kept waiting for what is
+// known elsewhere than in the state.
+const askTime = 2 * time.Second
+
+// runWaits learns what lanes wait for, and the rations of an owner. If whoever
+// knows that does not answer, the run is described without it, as far as this
+// process knows: that is when people look.
+func (fc *forecaster) runWaits(ctx context.Context, p *Progress, owner string) (waits map[string]Wait, known bool, err error) {
+	asking, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if p.Quota, err = fc.Quota.Windows(asking, owner); err == nil {
+		waits, err = fc.allWaits(asking, p.Quota)
+	}
+	switch {
+	case err == nil:
+		return waits, true, nil
+	case ctx.Err() != nil:
+		return nil, false, ctx.Err()
+	case domain.CodeOf(err) != domain.CodeUnavailable && !errors.Is(err, context.DeadlineExceeded):
+		return nil, false, err
+	}
+	p.Quota = nil
+	p.Waits = append(p.Waits, LaneWait{Lane: waitUnknown, Wait: Wait{Reason: "what it waits for is unknown: " + err.Error()}})
+	return fc.waits.all(), false, nil
+}
+
+// waitUnknown is the lane of a wait that cannot be told.
+const waitUnknown = "unknown"
+
 // Progress describes a run. The account may be paused; then that is a wait
 // without an end.
-func (e *Engine) Progress(ctx context.Context, run domain.Run) (Progress, error) {
+func (fc *forecaster) Progress(ctx context.Context, run domain.Run) (Progress, error) {
 	p := Progress{Run: run}
 	if !run.Status.Active() {
 		return p, nil
 	}
-	a, err := e.State.Account(ctx, run.AccountID)
+	a, err := fc.State.Accounts.Account(ctx, run.AccountID)
 	if err != nil {
 		return p, err
 	}
@@ -72,10 +108,7 @@ func (e *Engine) Progress(ctx context.Context, run domain.Run) (Progress, error)
 		p.Waits = append(p.Waits, LaneWait{Lane: a.Login, Wait: Wait{Reason: a.Reason}})
 		return p, nil
 	}
-	if p.Quota, err = e.Quota.Windows(ctx, a.Owner); err != nil {
-		return p, err
-	}
-	waits, err := e.allWaits(ctx, p.Quota)
+	waits, known, err := fc.runWaits(ctx, &p, a.Owner)
 	if err != nil {
 		return p, err
 	}
@@ -83,14 +116,18 @@ func (e *Engine) Progress(ctx context.Context, run domain.Run) (Progress, error)
 		p.Waits = append(p.Waits, LaneWait{Lane: waitStore, Wait: w})
 	}
 	for _, lane := range slices.Sorted(maps.Keys(waits)) {
-		if strings.HasPrefix(lane, Lane(a.Owner, "")) {
+		if strings.HasPrefix(lane, dispatch.Lane(a.Owner, "")) {
 			p.Waits = append(p.Waits, LaneWait{Lane: lane, Wait: waits[lane]})
 		}
 	}
-	forecast, err := e.forecast(ctx, run, a.Owner, p.Quota)
+	if !known {
+		// Without the rations nobody can tell when it ends.
+		return p, nil
+	}
+	ahead, err := fc.forecast(ctx, run, a.Owner, p.Quota)
 	if err != nil {
 		return p, err
 	}
-	p.Forecast, p.ETA = &forecast, forecast.Ends
+	p.Forecast, p.ETA = &ahead, ahead.Ends
 	return p, nil
 }

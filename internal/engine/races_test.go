@@ -12,9 +12,9 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/engine/enginetest"
-	"sluice/internal/faulty"
 	"sluice/internal/source"
 	"sluice/internal/state"
+	"sluice/internal/testkit/faulty"
 	"sluice/internal/wiring"
 )
 

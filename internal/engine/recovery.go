@@ -12,50 +12,61 @@ import (
 // recover puts right what a process left that died at any instant: jobs that
 // were RUNNING have no worker any more, planning that was interrupted is done
 // again, and runs whose statistics are missing get them. Then dispatch is
-// rebuilt from the state. Where other processes share dispatch, they and the
-// leases that run out do all that; only what nobody planned is looked for.
-func (e *Engine) recover(ctx context.Context) error {
-	if e.cfg.Shared {
-		if e.cfg.RequestsOnly || len(e.cfg.Harvests) == 0 {
-			return nil
-		}
-		// Accounts may have been collected by a version that planned nothing.
-		return e.Dispatch.Push(ctx, choreEntry(choreHarvests, 0, time.Time{}))
+// rebuilt from the state. Where other processes share dispatch, leases that run
+// out do most of that, and one of the processes looks for what dispatch does not
+// know.
+func (cr *choreRunner) recover(ctx context.Context) error {
+	if cr.cfg.Shared {
+		// No other start has this number.
+		return cr.Dispatch.Push(ctx, chore{choreReconcileAll, 0, cr.delivery.nextRequestNumber()}.entry(time.Time{}))
 	}
-	lost, _, err := e.State.RecoverRunning(ctx, e.cfg.MaxLost)
+	lost, _, err := cr.State.Jobs.RecoverRunning(ctx, cr.cfg.MaxLost)
 	if err != nil {
 		return fmt.Errorf("recover running jobs: %w", err)
 	}
-	waiting, err := e.rebuild(ctx)
+	waiting, err := cr.rebuildOwn(ctx)
 	if err != nil {
 		return fmt.Errorf("rebuild dispatch: %w", err)
 	}
-	resumed, err := e.resumeRuns(ctx)
+	resumed, err := cr.continueRuns(ctx)
 	if err != nil {
 		return fmt.Errorf("resume runs: %w", err)
 	}
-	if err := e.ensureHarvests(ctx); err != nil {
+	if err := cr.planner.ensureHarvests(ctx); err != nil {
 		return fmt.Errorf("plan harvests: %w", err)
 	}
+	if err := cr.resumePurges(ctx); err != nil {
+		return fmt.Errorf("resume purges: %w", err)
+	}
+	cr.pruneAll(ctx)
 	if lost+waiting+resumed > 0 {
-		e.cfg.Log.Info("recovered", "waiting_jobs", waiting, "jobs_without_worker", lost, "interrupted_runs", resumed)
+		cr.cfg.Log.Info("work that was left undone goes on", "waiting_jobs", waiting, "jobs_without_worker", lost, "interrupted_runs", resumed)
 	}
 	return nil
 }
 
-// refill fills a shared dispatcher that has lost everything. Jobs under way may
-// have a worker that is alive and well, only its lease is gone: they are due
-// when that lease would have ended. What is there already stays as it is.
+// rebuildLost fills a shared dispatcher that has lost everything.
+func (cr *choreRunner) rebuildLost(ctx context.Context) error {
+	waiting, running, err := cr.rebuildShared(ctx)
+	if err == nil {
+		cr.cfg.Log.Warn("dispatch was empty and is filled again", "waiting_jobs", waiting, "running_jobs", running)
+	}
+	return err
+}
+
+// rebuildShared makes everything known to a shared dispatcher that it ought to know,
+// and returns how much there is. Jobs under way may have a worker that is alive
+// and well, only its lease is gone: they are due when that lease would have
+// ended. What is there already stays as it is.
 //
 // Everything is read as it was at one instant. Were waiting and running jobs
 // read one after the other, one that was begun or ended in between would be
 // missed, and with it what it leads to, should its worker die. Runs come last:
 // one whose last job had ended by then is found closed.
-func (e *Engine) refill(ctx context.Context) error {
-	waiting, running := 0, 0
-	due := e.cfg.Now().Add(e.cfg.Lease)
-	load := e.loader(ctx)
-	err := e.State.Unfinished(ctx, func(ref domain.JobRef, isRunning bool) error {
+func (cr *choreRunner) rebuildShared(ctx context.Context) (waiting, running int, err error) {
+	due := cr.cfg.Now().Add(cr.cfg.Lease)
+	load := cr.delivery.newBatchPusher(ctx)
+	err = cr.State.Jobs.Unfinished(ctx, func(ref domain.JobRef, isRunning bool) error {
 		if isRunning {
 			running++
 			ref.NotBefore = due
@@ -68,71 +79,73 @@ func (e *Engine) refill(ctx context.Context) error {
 		err = load.flush()
 	}
 	if err != nil {
-		return fmt.Errorf("rebuild dispatch: %w", err)
+		return 0, 0, fmt.Errorf("rebuild dispatch: %w", err)
 	}
-	resumed, err := e.resumeRuns(ctx)
-	if err != nil {
-		return fmt.Errorf("resume runs: %w", err)
+	if _, err := cr.continueRuns(ctx); err != nil {
+		return 0, 0, fmt.Errorf("resume runs: %w", err)
 	}
-	if err := e.ensureHarvests(ctx); err != nil {
-		return fmt.Errorf("plan harvests: %w", err)
+	// Accounts may also have been collected by a version that planned nothing.
+	if err := cr.planner.ensureHarvests(ctx); err != nil {
+		return 0, 0, fmt.Errorf("plan harvests: %w", err)
 	}
-	e.cfg.Log.Warn("dispatch was empty and is filled again", "waiting_jobs", waiting, "running_jobs", running, "interrupted_runs", resumed)
-	return nil
+	if err := cr.resumePurges(ctx); err != nil {
+		return 0, 0, fmt.Errorf("resume purges: %w", err)
+	}
+	return waiting, running, nil
 }
 
 // rebuildBatch bounds what a rebuild holds in memory besides dispatch itself.
 const rebuildBatch = 4096
 
-// rebuild fills a dispatcher that nobody else uses.
-func (e *Engine) rebuild(ctx context.Context) (int, error) {
-	load := e.loader(ctx)
-	err := e.State.Waiting(ctx, load.add)
+// rebuildOwn fills a dispatcher that nobody else uses.
+func (cr *choreRunner) rebuildOwn(ctx context.Context) (int, error) {
+	load := cr.delivery.newBatchPusher(ctx)
+	err := cr.State.Jobs.Waiting(ctx, load.add)
 	if err == nil {
 		err = load.flush()
 	}
 	return load.total, err
 }
 
-// loader dispatches many jobs, in batches.
-type loader struct {
+// batchPusher dispatches many jobs, in batches.
+type batchPusher struct {
 	push  func([]domain.JobRef) error
 	batch []domain.JobRef
 	total int
 }
 
-func (e *Engine) loader(ctx context.Context) *loader {
-	return &loader{
-		push:  func(refs []domain.JobRef) error { return e.push(ctx, refs) },
+func (d *delivery) newBatchPusher(ctx context.Context) *batchPusher {
+	return &batchPusher{
+		push:  func(refs []domain.JobRef) error { return d.pushJobs(ctx, refs) },
 		batch: make([]domain.JobRef, 0, rebuildBatch),
 	}
 }
 
-func (l *loader) add(ref domain.JobRef) error {
+func (l *batchPusher) add(ref domain.JobRef) error {
 	if l.batch = append(l.batch, ref); len(l.batch) < rebuildBatch {
 		return nil
 	}
 	return l.flush()
 }
 
-func (l *loader) flush() error {
+func (l *batchPusher) flush() error {
 	err := l.push(l.batch)
 	l.total += len(l.batch)
 	l.batch = l.batch[:0]
 	return err
 }
 
-// resumeRuns goes on with every run that waits for something other than jobs.
-func (e *Engine) resumeRuns(ctx context.Context) (resumed int, err error) {
+// continueRuns goes on with every run that waits for something other than jobs.
+func (cr *choreRunner) continueRuns(ctx context.Context) (resumed int, err error) {
 	before := int64(0)
 	for {
-		runs, err := e.State.Runs(ctx, state.RunQuery{ActiveOnly: true, BeforeID: before, Limit: 500})
+		runs, err := cr.State.Runs.Runs(ctx, state.RunQuery{ActiveOnly: true, BeforeID: before, Limit: 500})
 		if err != nil || len(runs) == 0 {
 			return resumed, err
 		}
 		for _, run := range runs {
 			before = run.ID
-			did, err := e.resume(ctx, run)
+			did, err := cr.control.continueRun(ctx, run)
 			if err != nil {
 				return resumed, err
 			}
@@ -141,22 +154,4 @@ func (e *Engine) resumeRuns(ctx context.Context) (resumed int, err error) {
 			}
 		}
 	}
-}
-
-// resume goes on with a run that waits to be planned or to be finished.
-func (e *Engine) resume(ctx context.Context, run domain.Run) (did bool, err error) {
-	switch run.Status {
-	case domain.RunCreated, domain.RunPlanning:
-		err = e.plan(ctx, run)
-		if domain.CodeOf(err) == domain.CodeIllegalMove {
-			// Another process was quicker.
-			return false, nil
-		}
-		return true, err
-	case domain.RunFinalizing:
-		return true, e.Dispatch.Push(ctx, choreEntry(choreFinish, run.ID, time.Time{}))
-	case domain.RunFailed:
-		return false, e.afterEnd(ctx, run.AccountID)
-	}
-	return false, nil
 }

@@ -19,13 +19,13 @@ type renewer struct {
 	busy chan struct{}
 
 	mu   sync.Mutex
-	held map[int64]dispatch.Lease
+	held map[string]dispatch.Lease
 }
 
 func newRenewer(d dispatch.Dispatcher, cfg Config) *renewer {
 	return &renewer{
 		dispatch: d, every: cfg.Lease / 3, log: cfg.Log,
-		busy: make(chan struct{}, 1), held: map[int64]dispatch.Lease{},
+		busy: make(chan struct{}, 1), held: map[string]dispatch.Lease{},
 	}
 }
 
@@ -39,7 +39,7 @@ func (r *renewer) hold(leases []dispatch.Lease) {
 		}
 	}
 	for _, l := range leases {
-		r.held[l.Job] = l
+		r.held[l.ID] = l
 	}
 }
 
@@ -47,10 +47,10 @@ func (r *renewer) hold(leases []dispatch.Lease) {
 func (r *renewer) drop(l dispatch.Lease) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.held[l.Job].Token != l.Token {
+	if r.held[l.ID].Token != l.Token {
 		return false
 	}
-	delete(r.held, l.Job)
+	delete(r.held, l.ID)
 	return true
 }
 
@@ -94,13 +94,13 @@ func (r *renewer) runOnce(ctx context.Context) bool {
 	}
 	lost, err := r.dispatch.Renew(ctx, leases...)
 	if err != nil && ctx.Err() == nil {
-		r.log.Warn("renew leases", "leases", len(leases), "error", err)
+		r.log.Warn("leases could not be renewed; trying again soon", "leases", len(leases), "error", err)
 	}
 	for _, l := range lost {
 		// One that was acknowledged meanwhile is not lost. One that is lost stays
 		// so, and need not be asked for again.
 		if r.drop(l) {
-			r.log.Warn("lease lost", "job", l.Job)
+			r.log.Warn("a lease was lost; others may have the work now", leaseAttr(l))
 		}
 	}
 	return true

@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/dispatch"
 	"sluice/internal/domain"
-	"sluice/internal/engine"
 	"sluice/internal/source"
+	"sluice/internal/testkit"
 )
 
 // retryRow is what a row of the retry table means for a job that always fails
@@ -128,7 +129,7 @@ func TestUnreachableUpstream(t *testing.T) {
 		c := s.signs("octocat", "secret")
 		pass(outage / 2)
 		owner := s.reread(c.account).Owner
-		if wait, ok := s.svc.Engine.Waits()[engine.Lane(owner, "core")]; !ok || wait.Reason != "no network" {
+		if wait, ok := s.svc.Engine.Waits()[dispatch.Lane(owner, "core")]; !ok || wait.Reason != "no network" {
 			t.Errorf("the waits are %+v", s.svc.Engine.Waits())
 		}
 		run := s.wait(c.run)
@@ -185,7 +186,7 @@ func TestVerdictsComeFirst(t *testing.T) {
 				}
 				verdict = source.PauseAccount
 				paused := s.signs("paused", "three")
-				pass(24 * time.Hour)
+				pass(time.Duration(testkit.Effort(3, 24)) * time.Hour)
 				if a := s.reread(paused.account); a.State != domain.AccountPaused || a.Reason != "the reason" || len(s.allRuns(a)) != 1 {
 					t.Errorf("the account is %+v with %d runs", a, len(s.allRuns(a)))
 				}

@@ -11,7 +11,7 @@ import (
 // need not be right: a claim names the attempt it saw.
 type rowCache struct {
 	mu    sync.Mutex
-	by    map[int64]domain.Job
+	byID  map[int64]domain.Job
 	order []int64 // a ring of the ids in by, and of some that were taken
 	next  int
 }
@@ -19,25 +19,25 @@ type rowCache struct {
 const rowCacheSize = 4096
 
 func newRowCache() *rowCache {
-	return &rowCache{by: map[int64]domain.Job{}, order: make([]int64, rowCacheSize)}
+	return &rowCache{byID: map[int64]domain.Job{}, order: make([]int64, rowCacheSize)}
 }
 
 func (c *rowCache) add(jobs []domain.Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, j := range jobs {
-		delete(c.by, c.order[c.next])
+		delete(c.byID, c.order[c.next])
 		c.order[c.next] = j.ID
 		c.next = (c.next + 1) % rowCacheSize
-		c.by[j.ID] = j
+		c.byID[j.ID] = j
 	}
 }
 
-// take returns a row once; the next lease of the job reads the truth.
-func (c *rowCache) take(id int64) (domain.Job, bool) {
+// pop returns a row once; the next lease of the job reads the truth.
+func (c *rowCache) pop(id int64) (domain.Job, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	j, ok := c.by[id]
-	delete(c.by, id)
+	j, ok := c.byID[id]
+	delete(c.byID, id)
 	return j, ok
 }

@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/backend/memory"
+	"sluice/internal/config"
 	"sluice/internal/dispatch"
-	dispatchmemory "sluice/internal/dispatch/memory"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/engine/enginetest"
@@ -31,14 +32,14 @@ const teamLease = 300 * time.Millisecond
 
 func newTeam(t *testing.T, src source.Source) *team {
 	t.Helper()
-	svc, err := wiring.Open(t.Context(), wiring.Options{DataDir: t.TempDir(), Sources: []source.Source{src}, Quota: wiring.NoQuota()})
+	svc, err := wiring.Open(t.Context(), wiring.Options{Config: config.Embedded(t.TempDir()), Sources: []source.Source{src}, Quota: wiring.NoQuota()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = svc.Close(context.WithoutCancel(t.Context())) })
 	m := &team{t: t, first: svc}
 	m.ports = engine.Ports{
-		State: svc.State, Dispatch: dispatchmemory.New(dispatchmemory.Options{Lease: teamLease}), Quota: svc.Quota,
+		State: state.PartsOf(svc.State), Dispatch: memory.NewDispatcher(memory.DispatcherOptions{Lease: teamLease}), Quota: svc.Quota,
 		Sources: []source.Source{src}, Statistics: svc.Statistics, Vault: plainVault{},
 	}
 	return m
@@ -67,7 +68,7 @@ func (m *team) join(cfg engine.Config, change func(*engine.Ports)) *member {
 	dead := &atomic.Bool{}
 	ports := m.ports
 	ports.Dispatch = &mortalDispatch{ports.Dispatch, dead}
-	ports.State = &mortalState{ports.State, dead}
+	ports.State = state.PartsOf(&mortalState{ports.State.Runs.(state.Store), dead})
 	if change != nil {
 		change(&ports)
 	}
@@ -160,11 +161,11 @@ func (d *mortalDispatch) Release(ctx context.Context, l dispatch.Lease, at time.
 	return d.Dispatcher.Release(ctx, l, at)
 }
 
-func (d *mortalDispatch) Remove(ctx context.Context, jobs ...int64) error {
+func (d *mortalDispatch) Remove(ctx context.Context, ids ...string) error {
 	if d.dead.Load() {
 		return errDead
 	}
-	return d.Dispatcher.Remove(ctx, jobs...)
+	return d.Dispatcher.Remove(ctx, ids...)
 }
 
 type mortalState struct {
@@ -190,22 +191,24 @@ func (s *mortalState) Finish(ctx context.Context, o state.Outcome) (state.Effect
 // another computes them.
 func TestStatisticsOutliveTheirProcess(t *testing.T) {
 	t.Parallel()
-	m := newTeam(t, &enginetest.Noop{Jobs: 5, FanOut: 5})
-	computing := make(chan struct{})
-	first := m.works(func(p *engine.Ports) {
-		p.Statistics = statisticsFunc(func(ctx context.Context, _ domain.Run) ([]byte, error) {
-			close(computing)
-			<-ctx.Done()
-			return nil, ctx.Err()
+	bubble(t, func(t *testing.T) {
+		m := newTeam(t, &enginetest.Noop{Jobs: 5, FanOut: 5})
+		computing := make(chan struct{})
+		first := m.works(func(p *engine.Ports) {
+			p.Statistics = statisticsFunc(func(ctx context.Context, _ domain.Run) ([]byte, error) {
+				close(computing)
+				<-ctx.Done()
+				return nil, ctx.Err()
+			})
 		})
+		run := m.signup(first, "octocat")
+		<-computing
+		first.dead.Store(true)
+		second := m.works(nil)
+		if run := m.ends(second, run.ID); run.Status != domain.RunCompleted {
+			t.Errorf("run is %s", run.Status)
+		}
 	})
-	run := m.signup(first, "octocat")
-	<-computing
-	first.dead.Store(true)
-	second := m.works(nil)
-	if run := m.ends(second, run.ID); run.Status != domain.RunCompleted {
-		t.Errorf("run is %s", run.Status)
-	}
 }
 
 type statisticsFunc func(context.Context, domain.Run) ([]byte, error)
@@ -218,20 +221,22 @@ func (f statisticsFunc) Compute(ctx context.Context, run domain.Run) ([]byte, er
 // planning it.
 func TestRequestOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
-	m := newTeam(t, &enginetest.Noop{Jobs: 3, FanOut: 3})
-	front := m.join(engine.Config{RequestsOnly: true}, func(p *engine.Ports) {
-		p.State = &diesAfterCreate{p.State.(*mortalState)}
+	bubble(t, func(t *testing.T) {
+		m := newTeam(t, &enginetest.Noop{Jobs: 3, FanOut: 3})
+		front := m.join(engine.Config{RequestsOnly: true}, func(p *engine.Ports) {
+			p.State = state.PartsOf(&diesAfterCreate{p.State.Runs.(*mortalState)})
+		})
+		if err := front.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, run, err := front.Signup(t.Context(), engine.Signup{Source: "noop", Login: "octocat", Token: "secret"})
+		if err != nil || run.Status != domain.RunCreated {
+			t.Fatalf("run is %s, %v", run.Status, err)
+		}
+		if run := m.ends(m.works(nil), run.ID); run.Status != domain.RunCompleted || run.Succeeded != 4 {
+			t.Errorf("run is %+v", run)
+		}
 	})
-	if err := front.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	_, run, err := front.Signup(t.Context(), engine.Signup{Source: "noop", Login: "octocat", Token: "secret"})
-	if err != nil || run.Status != domain.RunCreated {
-		t.Fatalf("run is %s, %v", run.Status, err)
-	}
-	if run := m.ends(m.works(nil), run.ID); run.Status != domain.RunCompleted || run.Succeeded != 4 {
-		t.Errorf("run is %+v", run)
-	}
 }
 
 type diesAfterCreate struct{ *mortalState }
@@ -246,18 +251,20 @@ func (s *diesAfterCreate) CreateRun(ctx context.Context, r state.RunSpec) (domai
 // has one dies, and another stores it without making the call again.
 func TestPaidResultIsNotPaidAgain(t *testing.T) {
 	t.Parallel()
-	src := newItems(1)
-	m := newTeam(t, src)
-	results := &heldResults{by: map[int64]state.Outcome{}, kept: make(chan struct{}, 1)}
-	m.ports.Results = results
-	first := m.works(func(p *engine.Ports) { p.State = &takesNoResults{p.State.(*mortalState)} })
-	run := m.signup(first, "octocat")
-	<-results.kept
-	first.dead.Store(true)
-	if run := m.ends(m.works(nil), run.ID); run.Status != domain.RunCompleted || run.Succeeded != 1 {
-		t.Errorf("run is %+v", run)
-	}
-	src.wantEachOnce(t)
+	bubble(t, func(t *testing.T) {
+		src := newItems(1)
+		m := newTeam(t, src)
+		results := &heldResults{by: map[int64]state.Outcome{}, kept: make(chan struct{}, 1)}
+		m.ports.Results = results
+		first := m.works(func(p *engine.Ports) { p.State = state.PartsOf(&takesNoResults{p.State.Runs.(*mortalState)}) })
+		run := m.signup(first, "octocat")
+		<-results.kept
+		first.dead.Store(true)
+		if run := m.ends(m.works(nil), run.ID); run.Status != domain.RunCompleted || run.Succeeded != 1 {
+			t.Errorf("run is %+v", run)
+		}
+		src.wantEachOnce(t)
+	})
 }
 
 type takesNoResults struct{ *mortalState }
@@ -294,93 +301,99 @@ func (r *heldResults) Drop(context.Context, ...int64) error { return errors.New(
 // TestJobThatKillsWorkersIsGivenUp: the run completes without it.
 func TestJobThatKillsWorkersIsGivenUp(t *testing.T) {
 	t.Parallel()
-	m := newTeam(t, newItems(1))
-	front := m.join(engine.Config{}, nil)
-	run := m.signup(front, "octocat")
-	jobs, err := m.first.State.Jobs(t.Context(), state.JobQuery{RunID: run.ID})
-	if err != nil || len(jobs) != 1 {
-		t.Fatal(len(jobs), err)
-	}
-	const most = 3
-	for attempt := range int64(most + 1) {
-		if err := m.first.State.Claim(t.Context(), state.Claim{Job: jobs[0].ID, Attempt: attempt, At: time.Now()}); err != nil {
+	bubble(t, func(t *testing.T) {
+		m := newTeam(t, newItems(1))
+		front := m.join(engine.Config{}, nil)
+		run := m.signup(front, "octocat")
+		jobs, err := m.first.State.Jobs(t.Context(), state.JobQuery{RunID: run.ID})
+		if err != nil || len(jobs) != 1 {
+			t.Fatal(len(jobs), err)
+		}
+		const most = 3
+		for attempt := range int64(most + 1) {
+			if err := m.first.State.Claim(t.Context(), state.Claim{Job: jobs[0].ID, Attempt: attempt, At: time.Now()}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		worker := m.join(engine.Config{MaxLost: most}, nil)
+		if err := worker.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-	}
-	worker := m.join(engine.Config{MaxLost: most}, nil)
-	if err := worker.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if run := m.ends(worker, run.ID); run.Failed != 1 || run.Succeeded != 0 {
-		t.Errorf("run is %+v", run)
-	}
-	job, err := m.first.State.Job(t.Context(), jobs[0].ID)
-	if err != nil || job.ErrorKind != domain.FailureLost {
-		t.Errorf("job is %+v, %v", job, err)
-	}
+		if run := m.ends(worker, run.ID); run.Failed != 1 || run.Succeeded != 0 {
+			t.Errorf("run is %+v", run)
+		}
+		job, err := m.first.State.Job(t.Context(), jobs[0].ID)
+		if err != nil || job.ErrorKind != domain.FailureLost {
+			t.Errorf("job is %+v, %v", job, err)
+		}
+	})
 }
 
 // TestLostDispatchIsFilledAgain: of the jobs some wait, one is under way with a
 // worker that is gone, one run waits to be planned and one for its statistics.
 func TestLostDispatchIsFilledAgain(t *testing.T) {
 	t.Parallel()
-	src := newItems(4)
-	m := newTeam(t, src)
-	front := m.join(engine.Config{}, nil)
-	begun := m.signup(front, "begun")
-	jobs, err := m.first.State.Jobs(t.Context(), state.JobQuery{RunID: begun.ID})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.first.State.Claim(t.Context(), state.Claim{Job: jobs[0].ID, At: time.Now()}); err != nil {
-		t.Fatal(err)
-	}
-	a, err := front.PutAccount(t.Context(), engine.Signup{Source: "script", Login: "created", Token: "t"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	created, err := m.first.State.CreateRun(t.Context(), state.RunSpec{AccountID: a.ID, Trigger: domain.TriggerManual, Anchor: time.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.ports.Dispatch = dispatchmemory.New(dispatchmemory.Options{Lease: teamLease})
-	if err := m.ports.Dispatch.Push(t.Context(), engine.OnLoss()); err != nil {
-		t.Fatal(err)
-	}
-	worker := m.works(nil)
-	for _, id := range []int64{begun.ID, created.ID} {
-		if run := m.ends(worker, id); run.Status != domain.RunCompleted || run.Succeeded != 4 {
-			t.Errorf("run is %+v", run)
+	bubble(t, func(t *testing.T) {
+		src := newItems(4)
+		m := newTeam(t, src)
+		front := m.join(engine.Config{}, nil)
+		begun := m.signup(front, "begun")
+		jobs, err := m.first.State.Jobs(t.Context(), state.JobQuery{RunID: begun.ID})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		if err := m.first.State.Claim(t.Context(), state.Claim{Job: jobs[0].ID, At: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		a, err := front.PutAccount(t.Context(), engine.Signup{Source: "script", Login: "created", Token: "t"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		created, err := m.first.State.CreateRun(t.Context(), state.RunSpec{AccountID: a.ID, Trigger: domain.TriggerManual, Anchor: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.ports.Dispatch = memory.NewDispatcher(memory.DispatcherOptions{Lease: teamLease})
+		if err := m.ports.Dispatch.Push(t.Context(), engine.OnLoss()); err != nil {
+			t.Fatal(err)
+		}
+		worker := m.works(nil)
+		for _, id := range []int64{begun.ID, created.ID} {
+			if run := m.ends(worker, id); run.Status != domain.RunCompleted || run.Succeeded != 4 {
+				t.Errorf("run is %+v", run)
+			}
+		}
+	})
 }
 
 // TestOldCopyOfAnAccountMakesNoCall: a token is renewed by another process.
 func TestOldCopyOfAnAccountMakesNoCall(t *testing.T) {
 	t.Parallel()
-	var tokens []string
-	src := newItems(2)
-	src.Answer = func(_ context.Context, c source.Call) source.Result {
-		tokens = append(tokens, c.Token)
-		return source.Result{Verdict: source.Done}
-	}
-	m := newTeam(t, src)
-	worker := m.join(engine.Config{Workers: 1}, nil)
-	run := m.signup(worker, "octocat") // the worker has read the account now
-	front := m.join(engine.Config{}, nil)
-	if _, err := front.PutAccount(t.Context(), engine.Signup{Source: "script", Login: "octocat", Token: "renewed"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := worker.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	m.ends(worker, run.ID)
-	for _, token := range tokens {
-		if token != "renewed" {
-			t.Errorf("a call was made with %q", token)
+	bubble(t, func(t *testing.T) {
+		var tokens []string
+		src := newItems(2)
+		src.Answer = func(_ context.Context, c source.Call) source.Result {
+			tokens = append(tokens, c.Token)
+			return source.Result{Verdict: source.Done}
 		}
-	}
-	if len(tokens) != 2 {
-		t.Errorf("%d calls were made", len(tokens))
-	}
+		m := newTeam(t, src)
+		worker := m.join(engine.Config{Workers: 1}, nil)
+		run := m.signup(worker, "octocat") // the worker has read the account now
+		front := m.join(engine.Config{}, nil)
+		if _, err := front.PutAccount(t.Context(), engine.Signup{Source: "script", Login: "octocat", Token: "renewed"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := worker.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		m.ends(worker, run.ID)
+		for _, token := range tokens {
+			if token != "renewed" {
+				t.Errorf("a call was made with %q", token)
+			}
+		}
+		if len(tokens) != 2 {
+			t.Errorf("%d calls were made", len(tokens))
+		}
+	})
 }

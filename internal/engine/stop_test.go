@@ -9,8 +9,8 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/engine"
-	"sluice/internal/faulty"
 	"sluice/internal/state"
+	"sluice/internal/testkit/faulty"
 	"sluice/internal/wiring"
 )
 

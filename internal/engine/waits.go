@@ -12,43 +12,43 @@ type Wait struct {
 	Until  time.Time `json:"until,omitzero"`
 }
 
-// waitStore is the board's name for the store that does not take results.
+// waitStore is the name of the store that does not take results.
 const waitStore = "store"
 
-// waitBoard remembers what lanes wait for, for people to read. It decides
+// waitReasons remembers what lanes wait for, for people to read. It decides
 // nothing.
-type waitBoard struct {
-	now func() time.Time
-	mu  sync.Mutex
-	by  map[string]Wait
+type waitReasons struct {
+	now    func() time.Time
+	mu     sync.Mutex
+	byLane map[string]Wait
 }
 
-func newWaitBoard(now func() time.Time) *waitBoard {
-	return &waitBoard{now: now, by: map[string]Wait{}}
+func newWaitReasons(now func() time.Time) *waitReasons {
+	return &waitReasons{now: now, byLane: map[string]Wait{}}
 }
 
-func (b *waitBoard) set(what string, w Wait) {
+func (b *waitReasons) set(what string, w Wait) {
 	b.mu.Lock()
-	b.by[what] = w
+	b.byLane[what] = w
 	b.mu.Unlock()
 }
 
-func (b *waitBoard) clear(what string) {
+func (b *waitReasons) clear(what string) {
 	b.mu.Lock()
-	delete(b.by, what)
+	delete(b.byLane, what)
 	b.mu.Unlock()
 }
 
 // all returns the waits that are not over, and forgets the others. The store's
 // is over only when it takes a result again.
-func (b *waitBoard) all() map[string]Wait {
+func (b *waitReasons) all() map[string]Wait {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
-	out := make(map[string]Wait, len(b.by))
-	for what, w := range b.by {
+	out := make(map[string]Wait, len(b.byLane))
+	for what, w := range b.byLane {
 		if what != waitStore && w.Until.Before(now) {
-			delete(b.by, what)
+			delete(b.byLane, what)
 			continue
 		}
 		out[what] = w
@@ -59,9 +59,9 @@ func (b *waitBoard) all() map[string]Wait {
 // outages spaces the attempts to reach an upstream that cannot be reached at
 // all, per lane: doubling to a minute, over with the first answer.
 type outages struct {
-	cfg Config
-	mu  sync.Mutex
-	by  map[string]outage
+	cfg    Config
+	mu     sync.Mutex
+	byLane map[string]outage
 }
 
 type outage struct {
@@ -71,36 +71,39 @@ type outage struct {
 
 const outageMax = time.Minute
 
-func newOutages(cfg Config) *outages { return &outages{cfg: cfg, by: map[string]outage{}} }
+func newOutages(cfg Config) *outages { return &outages{cfg: cfg, byLane: map[string]outage{}} }
 
 // retryAt returns when the lane is to be tried again. Failures of calls that
 // were under way together count as one.
 func (o *outages) retryAt(lane string, now time.Time) time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	out := o.by[lane]
+	out := o.byLane[lane]
 	if now.Before(out.retryAt) {
 		return out.retryAt
 	}
 	out.retryAt = now.Add(min(o.cfg.backoff(out.failures), outageMax))
 	out.failures++
-	o.by[lane] = out
+	o.byLane[lane] = out
 	return out.retryAt
 }
 
 func (o *outages) over(lane string) {
 	o.mu.Lock()
-	delete(o.by, lane)
+	delete(o.byLane, lane)
 	o.mu.Unlock()
 }
 
 // Waits says what lanes wait for, by lane; "store" stands for the store.
-func (e *Engine) Waits() map[string]Wait { return e.waits.all() }
+func (c *core) Waits() map[string]Wait { return c.waits.all() }
 
 // Counters count since the engine was made.
 type Counters struct {
 	Calls, Succeeded, Failed, Retried, Documents, RunsStarted, RunsEnded atomic.Int64
+	// StatisticsGivenUp counts runs that FAILED for want of their statistics:
+	// somebody has to look, and to resume them.
+	StatisticsGivenUp atomic.Int64
 }
 
 // Counters returns the engine's counters.
-func (e *Engine) Counters() *Counters { return e.counters }
+func (c *core) Counters() *Counters { return c.counters }

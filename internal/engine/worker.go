@@ -2,68 +2,108 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"sluice/internal/dispatch"
 	"sluice/internal/domain"
+	"sluice/internal/logs"
 	"sluice/internal/quota"
 	"sluice/internal/source"
 	"sluice/internal/state"
 )
 
-// begun is a job that is reserved and claimed: its call may be made.
-type begun struct {
+// claimedJob is a job that is reserved and claimed: its call may be made.
+type claimedJob struct {
 	task
 	permit quota.Permit
+	// caller is the account whose credential makes the call.
+	caller account
 	source source.Source
 	call   source.Call
 }
 
-// work is one worker: one call at a time until the feeder stops. While the
+// runWorker is one worker: one call at a time until the feeder stops. While the
 // outcome of a call is being written the next job is claimed, so that both
 // share one fsync; the next call begins when the outcome is on disk.
-func (e *Engine) work(feed, hard context.Context) {
-	var next *begun
+func (p *pool) runWorker(feed, hard context.Context) {
+	var next *claimedJob
 	for {
 		if next == nil {
-			t, ok := <-e.tasks
+			t, ok := <-p.tasks
 			if !ok {
 				return
 			}
-			if next = e.take(feed, hard, t); next == nil {
+			if next = p.reserveOrReturn(feed, hard, t); next == nil {
 				continue
 			}
 		}
 		if feed.Err() != nil {
-			e.handBackBegun(hard, next)
+			p.handBackClaimed(hard, next)
 			next = nil
 			continue
 		}
-		began := e.cfg.Now()
-		e.counters.Calls.Add(1)
-		result := next.source.Call(hard, next.call)
-		outcome := e.settle(hard, next, result)
-		ahead := e.beginAhead(feed, hard)
-		e.commit(hard, next.task, outcome)
-		e.leave(next.lease)
-		e.took(e.cfg.Now().Sub(began))
+		began := p.cfg.Now()
+		p.counters.Calls.Add(1)
+		p.startSpan(hard, next)
+		result := p.call(hard, next)
+		answered := p.cfg.Now()
+		outcome := p.policy.toOutcome(hard, next, result)
+		ahead := p.prepareNext(feed, hard)
+		p.commits.commitOutcome(hard, next.task, outcome)
+		next.span.End()
+		p.freeSlot(next.lease)
+		p.recordTurn(next, Turn{Verdict: result.Verdict, To: outcome.To, Began: began, Answered: answered, Ended: p.cfg.Now()})
 		next = <-ahead
 	}
 }
 
-// leave says that a lease is done with, however it went.
-func (e *Engine) leave(l dispatch.Lease) {
-	e.renewer.drop(l)
-	e.slots <- struct{}{}
+// startSpan begins the span of a job, below that of the request which began its
+// run.
+func (p *pool) startSpan(ctx context.Context, b *claimedJob) {
+	if p.cfg.Tracer == nil {
+		return
+	}
+	_, b.span = p.cfg.Tracer.StartJob(ctx, "job "+b.job.Type, b.origin.Trace)
+	b.span.Int("run", b.job.RunID).Int("job", b.job.ID).Int("attempt", b.job.Attempt).Text("resource", b.job.Resource).
+		Text(logs.CorrelationAttribute, b.origin.ID)
 }
 
-// beginAhead begins a task that already waits, if there is one.
-func (e *Engine) beginAhead(feed, hard context.Context) <-chan *begun {
-	ahead := make(chan *begun, 1)
+// call makes the one call of a job.
+func (p *pool) call(ctx context.Context, b *claimedJob) source.Result {
+	traced, span := p.cfg.Tracer.StartCall(ctx, "call", b.span)
+	began := p.cfg.Now()
+	result := b.source.Call(traced, b.call)
+	b.took = p.cfg.Now().Sub(began)
+	span.Text("source", b.call.Run.Source).Text("verdict", result.Verdict.String()).Failed(failureText(result.Failure)).End()
+	if p.cfg.Log.Enabled(ctx, slog.LevelDebug) {
+		p.cfg.Log.Debug("an upstream call was answered", "run", b.job.RunID, "job", b.job.ID, "type", b.job.Type, "verdict", result.Verdict,
+			"took", b.took, logs.CorrelationAttribute, b.origin.ID)
+	}
+	return result
+}
+
+func failureText(f *domain.Failure) string {
+	if f == nil {
+		return ""
+	}
+	return f.Message
+}
+
+// freeSlot says that a lease is done with, however it went.
+func (p *pool) freeSlot(l dispatch.Lease) {
+	p.renewer.drop(l)
+	p.slots <- struct{}{}
+}
+
+// prepareNext begins a task that already waits, if there is one.
+func (p *pool) prepareNext(feed, hard context.Context) <-chan *claimedJob {
+	ahead := make(chan *claimedJob, 1)
 	select {
-	case t, ok := <-e.tasks:
+	case t, ok := <-p.tasks:
 		if ok {
-			go func() { ahead <- e.take(feed, hard, t) }()
+			go func() { ahead <- p.reserveOrReturn(feed, hard, t) }()
 			return ahead
 		}
 	default:
@@ -72,167 +112,115 @@ func (e *Engine) beginAhead(feed, hard context.Context) <-chan *begun {
 	return ahead
 }
 
-// take brings one job through reserve and claim. It returns nil when that did
+// reserveOrReturn brings one job through reserve and claim. It returns nil when that did
 // not work out; the job is then left as it was and the task is done with.
-func (e *Engine) take(feed, hard context.Context, t task) *begun {
-	var b *begun
+func (p *pool) reserveOrReturn(feed, hard context.Context, t task) *claimedJob {
+	var b *claimedJob
 	switch {
 	case feed.Err() != nil:
-		e.release(hard, []dispatch.Lease{t.lease}, time.Time{})
+		p.delivery.release(hard, []dispatch.Lease{t.lease}, time.Time{})
 	case t.job.Status.Ended() || t.job.Status == domain.JobPaused:
-		e.redelivered(hard, t)
+		p.completeRedelivered(hard, t)
 	default:
-		b = e.reserveAndClaim(hard, t)
+		b = p.reserveAndClaim(hard, t)
 	}
 	if b == nil {
-		e.leave(t.lease)
+		p.freeSlot(t.lease)
 	}
 	return b
 }
 
-func (e *Engine) reserveAndClaim(ctx context.Context, t task) *begun {
-	if t.job.Status == domain.JobRunning && e.takeOver(ctx, t) {
+func (p *pool) reserveAndClaim(ctx context.Context, t task) *claimedJob {
+	if t.job.Status == domain.JobRunning && p.takeOver(ctx, t) {
 		return nil
 	}
-	account, run, src, err := e.context(ctx, t.job)
+	account, run, src, err := p.jobContext(ctx, t.job)
 	if err != nil {
-		e.postponeForStore(ctx, t, "prepare", err)
+		p.delivery.postponeForStore(ctx, t, "the account or run of a job could not be read; trying again soon", err)
 		return nil
 	}
-	lender, decision, err := e.reserve(ctx, src, t.job.JobSpec, account)
+	t.origin = run.origin
+	if account.unreadable != nil {
+		p.pauseForCredential(ctx, t)
+		return nil
+	}
+	decision, err := p.permits.reserve(ctx, src, t.job.JobSpec, account)
 	if err != nil {
-		e.postpone(ctx, t, "reserve", err)
+		p.delivery.postpone(ctx, t, "the quota keeper did not answer for a job; trying again soon", err)
 		return nil
 	}
 	if !decision.Granted {
-		e.park(ctx, t, account, decision)
+		p.parkOwner(ctx, t, account, decision)
 		return nil
 	}
-	err = e.State.Claim(ctx, state.Claim{Job: t.job.ID, Attempt: t.job.Attempt, Account: account.Version, At: e.cfg.Now(), Window: decision.Window})
+	err = p.State.Jobs.Claim(ctx, state.Claim{Job: t.job.ID, Attempt: t.job.Attempt, Account: account.Version, At: p.cfg.Now(), Window: decision.Window})
 	if err != nil {
-		e.refund(ctx, decision.Permit)
-		e.claimFailed(ctx, t, err)
+		p.permits.refund(ctx, decision.Permit)
+		p.claimFailed(ctx, t, err)
 		return nil
+	}
+	if t.job.Status == domain.JobRunning {
+		// Who vanished may not have told what it did.
+		p.cfg.Notices.Changed(time.Time{})
+		p.cfg.Log.Warn("a job was taken over from a worker that vanished", "run", t.job.RunID, "job", t.job.ID, "account", t.job.AccountID,
+			"owner", t.lease.Lane, "attempt", t.job.Attempt+1, "lost", t.job.Lost+1, logs.CorrelationAttribute, t.origin.ID)
+	}
+	if due := t.job.NotBefore; !due.IsZero() {
+		p.cfg.Log.Debug("a delayed job is due", "run", t.job.RunID, "job", t.job.ID, "account", t.job.AccountID,
+			"owner", t.lease.Lane, "not_before", due, "late", p.cfg.Now().Sub(due), logs.CorrelationAttribute, t.origin.ID)
 	}
 	t.job.Status = domain.JobRunning
 	t.job.Attempt++
-	call := e.recall(ctx, run, t.job)
-	call.Token = lender.token
-	return &begun{task: t, permit: decision.Permit, source: src, call: call}
+	call := p.buildCall(ctx, run, t.job)
+	call.Token = decision.caller.token
+	return &claimedJob{task: t, permit: decision.Permit, caller: decision.caller, source: src, call: call}
 }
 
-// handBackBegun undoes a claim whose call will not be made by this process.
-func (e *Engine) handBackBegun(ctx context.Context, b *begun) {
-	e.refund(ctx, b.permit)
-	e.commit(ctx, b.task, state.Outcome{Job: b.job.ID, Attempt: b.job.Attempt, At: e.cfg.Now(), To: domain.JobReady})
-	e.leave(b.lease)
+// pauseForCredential pauses the account of a job whose credential cannot be opened, and
+// the job with it. It goes on when the account is resumed.
+func (p *pool) pauseForCredential(ctx context.Context, t task) {
+	if err := p.control.pauseUnreadable(ctx, t.job.AccountID); err != nil && domain.CodeOf(err) != domain.CodeConflict {
+		p.delivery.postponeForStore(ctx, t, "an account whose credential cannot be opened could not be paused; trying again soon", err)
+		return
+	}
+	p.delivery.deferToOwner(ctx, t)
 }
 
-// context gathers whose job it is and who can make its call.
-func (e *Engine) context(ctx context.Context, job domain.Job) (account, runInfo, source.Source, error) {
-	a, err := e.accounts.get(ctx, job.AccountID)
-	if err != nil {
-		return account{}, runInfo{}, nil, err
-	}
-	run, err := e.runs.get(ctx, job.RunID)
-	if err != nil {
-		return account{}, runInfo{}, nil, err
-	}
-	src, ok := e.sources[run.Source]
-	if !ok {
-		return account{}, runInfo{}, nil, domain.Errorf(domain.CodeInvalid, "there is no source %q", run.Source)
-	}
-	return a, run, src, nil
+// handBackClaimed undoes a claim whose call will not be made by this process.
+func (p *pool) handBackClaimed(ctx context.Context, b *claimedJob) {
+	p.permits.refund(ctx, b.permit)
+	p.commits.commitOutcome(ctx, b.task, state.Outcome{Job: b.job.ID, Attempt: b.job.Attempt, At: p.cfg.Now(), To: domain.JobReady})
+	p.freeSlot(b.lease)
 }
 
-// recall adds what earlier runs left: the cursors and the stored page. Without
-// the page the request is merely unconditional, so a failure to read it does
-// not stop the call.
-func (e *Engine) recall(ctx context.Context, run runInfo, job domain.Job) source.Call {
-	call := source.Call{Run: run.Run, Job: job, Cursors: run.cursors, Since: run.cursors[job.Type+" "+job.Resource]}
-	conditional, ok := e.sources[run.Source].(source.Conditional)
-	if !ok || len(run.cursors) == 0 {
-		return call
-	}
-	key := conditional.StoredKey(job.JobSpec)
-	if key == "" {
-		return call
-	}
-	page, found, err := e.State.StoredPage(ctx, job.AccountID, key)
-	if err != nil {
-		e.cfg.Log.Warn("stored page", "run", job.RunID, "job", job.ID, "error", err)
-	} else if found {
-		call.Stored = &page
-	}
-	return call
-}
-
-// redelivered finishes what a dead worker left undone after its commit: the
+// completeRedelivered finishes what a dead worker left undone after its commit: the
 // children may not have been dispatched.
-func (e *Engine) redelivered(ctx context.Context, t task) {
-	children, err := e.State.Children(ctx, t.job.ID)
+func (p *pool) completeRedelivered(ctx context.Context, t task) {
+	children, err := p.State.Jobs.Children(ctx, t.job.ID)
 	if err != nil {
-		e.postpone(ctx, t, "children", err)
+		p.delivery.postpone(ctx, t, "the jobs that follow a job could not be read; trying again soon", err)
 		return
 	}
-	if err := e.push(ctx, children); err != nil {
-		e.postpone(ctx, t, "dispatch", err)
+	if err := p.delivery.pushJobs(ctx, children); err != nil {
+		p.delivery.postpone(ctx, t, "dispatch does not take the jobs that follow a job; trying again soon", err)
 		return
 	}
-	if err := e.finishIfClosed(ctx, t.job.RunID); err != nil {
-		e.postpone(ctx, t, "finish", err)
+	if err := p.control.ensureStatistics(ctx, t.job.RunID); err != nil {
+		p.delivery.postpone(ctx, t, "the run of a job could not be continued; trying again soon", err)
 		return
 	}
-	e.layDown(ctx, t.lease)
+	p.delivery.ackAndRecheck(ctx, t)
 }
 
-// finishIfClosed sees to it that a run whose last job has ended gets its
-// statistics: the worker that ended it may have died before it said so.
-func (e *Engine) finishIfClosed(ctx context.Context, id int64) error {
-	run, err := e.State.Run(ctx, id)
-	if err != nil {
-		return err
-	}
-	_, err = e.resume(ctx, run)
-	return err
-}
-
-func (e *Engine) claimFailed(ctx context.Context, t task, err error) {
-	if domain.CodeOf(err) == domain.CodeStale {
+func (p *pool) claimFailed(ctx context.Context, t task, err error) {
+	switch domain.CodeOf(err) {
+	case domain.CodeStale:
 		// It may be the account that is not what it was.
-		e.accounts.forget(t.job.AccountID)
-		e.yield(ctx, t)
+		p.accounts.forget(t.job.AccountID)
+		p.delivery.deferToOwner(ctx, t)
 		return
+	case domain.CodeCorrupt:
+		p.halt(fmt.Errorf("the store does not let job %d of run %d be claimed: %w", t.job.ID, t.job.RunID, err))
 	}
-	e.postponeForStore(ctx, t, "claim", err)
-}
-
-// postponeForStore also lets people see it.
-func (e *Engine) postponeForStore(ctx context.Context, t task, what string, err error) {
-	if ctx.Err() == nil && domain.CodeOf(err) == domain.CodeUnavailable {
-		e.storeWaits(err, e.cfg.BackoffBase)
-	}
-	e.postpone(ctx, t, what, err)
-}
-
-// postpone gives a job back for a moment because one of our own parts failed.
-// It takes nothing from the job's retry budget.
-func (e *Engine) postpone(ctx context.Context, t task, what string, err error) {
-	if ctx.Err() == nil {
-		e.cfg.Log.Error(what, "run", t.job.RunID, "job", t.job.ID, "error", err)
-	}
-	e.release(ctx, []dispatch.Lease{t.lease}, e.cfg.Now().Add(e.cfg.BackoffBase))
-}
-
-// closeLane lets everything that waits in a lane wait together, and shows why.
-func (e *Engine) closeLane(ctx context.Context, lane string, w Wait) {
-	e.waits.set(lane, w)
-	e.watchers.Notify()
-	if err := e.Dispatch.Park(ctx, lane, w.Until); err != nil && ctx.Err() == nil {
-		e.cfg.Log.Warn("park", "owner", lane, "error", err)
-	}
-}
-
-func (e *Engine) refund(ctx context.Context, p quota.Permit) {
-	e.giveBack(ctx, p, quota.Response{}, true)
+	p.delivery.postponeForStore(ctx, t, "the store does not let a job be claimed; trying again soon", err)
 }

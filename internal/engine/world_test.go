@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -37,8 +34,8 @@ type service struct {
 func newService(t *testing.T, src source.Source, o wiring.Options) *service {
 	t.Helper()
 	o.Sources = []source.Source{src}
-	if o.DataDir == "" {
-		o.DataDir = t.TempDir()
+	if o.Config.Service.DataDir == "" {
+		o.Config.Service.DataDir = t.TempDir()
 	}
 	if o.Quota.Buckets == nil {
 		o.Quota = wiring.NoQuota()
@@ -93,9 +90,16 @@ func (s *service) start() {
 // reopen ends the process, as it were, and begins the next on the same store.
 func (s *service) reopen() {
 	s.t.Helper()
+	s.reopenAfter(0)
+}
+
+// reopenAfter is reopen with some time in between, in which nothing runs.
+func (s *service) reopenAfter(d time.Duration) {
+	s.t.Helper()
 	if err := s.svc.Close(context.WithoutCancel(s.t.Context())); err != nil {
 		s.t.Log(err)
 	}
+	pass(d)
 	s.open()
 }
 
@@ -151,6 +155,17 @@ func (s *service) wait(run domain.Run) domain.Run {
 		return !ended.Status.Active()
 	})
 	return ended
+}
+
+// ends waits until the engine has counted so many ends of runs, and returns how
+// many it has: it counts an end after it has stored it.
+func (s *service) ends(most int64) (n int64) {
+	s.t.Helper()
+	s.until("the count of ended runs", func() bool {
+		n = s.svc.Engine.Counters().RunsEnded.Load()
+		return n >= most
+	})
+	return n
 }
 
 func (s *service) stored(run domain.Run) domain.Run {
@@ -222,7 +237,7 @@ func worldOf(t *testing.T, upstream *sim.Server, src github.Options, o wiring.Op
 		t.Fatal(err)
 	}
 	if o.Quota.Buckets == nil {
-		o.Quota = wiring.GitHubQuota(0)
+		o.Quota = github.Describe().Quota(0)
 	}
 	return &world{service: started(t, made, o), sim: upstream}
 }
@@ -238,7 +253,7 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 }
 
 // pass lets time go by in a bubble.
-func pass(d time.Duration) { <-time.After(d) }
+func pass(d time.Duration) { time.Sleep(d) }
 
 // direct carries requests to a handler without a network.
 type direct struct{ handler http.Handler }
@@ -340,21 +355,6 @@ type countingStatistics struct {
 func (c *countingStatistics) Compute(context.Context, domain.Run) ([]byte, error) {
 	c.computed.Add(1)
 	return []byte(`{}`), nil
-}
-
-// seed is printed by every test that rolls dice, and can be given.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	n := rand.Uint64()
-	if given := os.Getenv("SLUICE_TEST_SEED"); given != "" {
-		parsed, err := strconv.ParseUint(given, 10, 64)
-		if err != nil {
-			t.Fatalf("SLUICE_TEST_SEED: %v", err)
-		}
-		n = parsed
-	}
-	t.Logf("SLUICE_TEST_SEED=%d", n)
-	return n
 }
 
 // listen opens a port of loopback, or one that was open before.

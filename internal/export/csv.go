@@ -94,6 +94,10 @@ func appendTime(line []byte, v reflect.Value) []byte {
 	if !ok {
 		return line
 	}
+	return appendInstant(line, t)
+}
+
+func appendInstant(line []byte, t time.Time) []byte {
 	return t.UTC().AppendFormat(line, time.RFC3339Nano)
 }
 

@@ -1,6 +1,12 @@
 // Package export writes what was collected as JSON lines, CSV or Parquet: one
-// row for each repository, commit, issue, pull request, event or account with
-// statistics. The fields of the row types are the columns.
+// row for each document of a kind, with the columns that its source declares, or
+// for each account with statistics.
+//
+//   - export.go: what is exported, and from where.
+//   - names.go: how people name kinds, formats and bounds.
+//   - table.go: rows of declared columns, in every format; csv.go and writer.go
+//     have what they share with rows of a Go type.
+//   - statistics.go: the rows of statistics.
 //
 // Rows stream: memory grows with the number of an account's repositories, not
 // with the number of rows. Their order is that of the store, by account and
@@ -25,7 +31,9 @@ import (
 // Sources are what is exported from. Statistics and Ranking are only used for
 // the kind statistics.
 type Sources struct {
-	Documents  document.Reader
+	Documents document.Reader
+	// Kinds are those of the documents.
+	Kinds      document.Kinds
 	Statistics Statistics
 	Ranking    Ranking
 }
@@ -47,25 +55,25 @@ type Options struct {
 	Format Format
 	// Accounts are those whose rows are exported, in any order.
 	Accounts []domain.Account
-	// Since and Until bound created_at, or committed_at of commits: Since
-	// inclusive, Until exclusive. Zero does not bound. A row whose time is not
-	// known is exported only if there is no bound.
+	// Since and Until bound when a thing was created, whatever the column of its
+	// kind is called: Since inclusive, Until exclusive. Zero does not bound. A row
+	// whose time is not known is exported only if there is no bound.
 	Since, Until time.Time
 }
 
-// Check says what is wrong with the options.
-func (o Options) Check() error {
-	if _, err := ParseKind(string(o.Kind)); err != nil {
+// Check says what is wrong with the options, where such kinds are declared.
+func (o Options) Check(declared document.Kinds) error {
+	if _, err := ParseKind(string(o.Kind), declared); err != nil {
 		return err
 	}
 	if _, err := ParseFormat(string(o.Format)); err != nil {
 		return err
 	}
 	if o.Kind == KindStatistics && o.bounded() {
-		return domain.Errorf(domain.CodeInvalid, "statistics are of all time: leave since and until out, or export commits, issues or pulls")
+		return domain.Errorf(domain.CodeInvalid, "statistics cover all time: leave since and until out, or export a kind of documents")
 	}
 	if !o.Since.IsZero() && !o.Until.IsZero() && !o.Until.After(o.Since) {
-		return domain.Errorf(domain.CodeInvalid, "nothing is since %s and until %s: until must be later",
+		return domain.Errorf(domain.CodeInvalid, "nothing lies between since %s and until %s: until must be later",
 			o.Since.Format(time.RFC3339), o.Until.Format(time.RFC3339))
 	}
 	return nil
@@ -76,25 +84,16 @@ func (o Options) bounded() bool { return !o.Since.IsZero() || !o.Until.IsZero() 
 // Export writes the rows and returns how many they were. After an error, what
 // was written is not whole.
 func Export(ctx context.Context, src Sources, o Options, w io.Writer) (rows int64, err error) {
-	if err := o.Check(); err != nil {
+	if err := o.Check(src.Kinds); err != nil {
 		return 0, err
 	}
 	o.Accounts = slices.Clone(o.Accounts)
 	slices.SortFunc(o.Accounts, func(a, b domain.Account) int { return cmp.Compare(a.ID, b.ID) })
 	o.Accounts = slices.CompactFunc(o.Accounts, func(a, b domain.Account) bool { return a.ID == b.ID })
-	switch o.Kind {
-	case KindRepositories:
-		rows, err = documents(ctx, src, o, w, document.KindRepository, repositoryRow)
-	case KindCommits:
-		rows, err = documents(ctx, src, o, w, document.KindCommit, commitRow)
-	case KindIssues:
-		rows, err = documents(ctx, src, o, w, document.KindIssue, issueRow)
-	case KindPulls:
-		rows, err = documents(ctx, src, o, w, document.KindPull, pullRow)
-	case KindEvents:
-		rows, err = documents(ctx, src, o, w, document.KindEvent, eventRow)
-	default:
+	if o.Kind == KindStatistics {
 		rows, err = statistics(ctx, src, o, w)
+	} else {
+		rows, err = documents(ctx, src, o, w, src.Kinds.Table(string(o.Kind)))
 	}
 	if err != nil {
 		return rows, fmt.Errorf("export %s: %w", o.Kind, err)
@@ -102,43 +101,33 @@ func Export(ctx context.Context, src Sources, o Options, w io.Writer) (rows int6
 	return rows, nil
 }
 
-// place is where a document was found.
-type place struct {
-	account domain.Account
-	homes   map[int64]home
-}
-
-// home is what a repository's content shows of it.
-type home struct {
-	name    string
-	deleted bool
-}
-
 // documents exports one kind of documents.
-func documents[T any](ctx context.Context, src Sources, o Options, w io.Writer, kind document.Kind, row func(*document.Document, *place) (T, error)) (int64, error) {
-	out, err := NewWriter[T](w, o.Format)
+func documents(ctx context.Context, src Sources, o Options, w io.Writer, kind *document.Declaration) (int64, error) {
+	out, err := newTable(w, kind, o.Format)
 	if err != nil {
 		return 0, err
 	}
 	rows := int64(0)
+	row := make([]document.Value, len(kind.Columns))
 	for _, account := range o.Accounts {
-		at := &place{account: account, homes: map[int64]home{}}
-		if kind != document.KindRepository {
-			if err := at.find(ctx, src.Documents); err != nil {
+		at := &document.Place{Account: account, Titles: map[int64]string{}}
+		if !kind.Container {
+			if err := findTitles(ctx, src, at); err != nil {
 				return rows, err
 			}
 		}
-		query := document.Query{Account: account.ID, Kind: kind, Since: o.Since, Until: o.Until}
-		err := src.Documents.Scan(ctx, query, func(d *document.Document) error {
+		query := document.Query{Account: account.ID, Kind: kind.Kind, Since: o.Since, Until: o.Until}
+		err := src.Documents.Scan(ctx, query, func(d *document.Document) (err error) {
 			if d.CreatedAt.IsZero() && o.bounded() {
 				return nil
 			}
-			r, err := row(d, at)
-			if err != nil {
-				return err
+			for i := range kind.Columns {
+				if row[i], err = kind.Columns[i].Value(d, at); err != nil {
+					return err
+				}
 			}
 			rows++
-			return out.Write(&r)
+			return out.write(row)
 		})
 		if err != nil {
 			return rows, err
@@ -147,11 +136,17 @@ func documents[T any](ctx context.Context, src Sources, o Options, w io.Writer, 
 	return rows, out.Close()
 }
 
-// find learns the account's repositories.
-func (p *place) find(ctx context.Context, documents document.Reader) error {
-	query := document.Query{Account: p.account.ID, Kind: document.KindRepository}
-	return documents.Scan(ctx, query, func(d *document.Document) error {
-		p.homes[d.Repository] = home{name: d.Title, deleted: d.Deleted}
-		return nil
-	})
+// findTitles learns what the account's repositories are called.
+func findTitles(ctx context.Context, src Sources, at *document.Place) error {
+	for _, kind := range src.Kinds.Containers() {
+		query := document.Query{Account: at.Account.ID, Kind: kind}
+		err := src.Documents.Scan(ctx, query, func(d *document.Document) error {
+			at.Titles[d.Repository] = d.Title
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

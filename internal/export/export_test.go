@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -20,6 +21,7 @@ import (
 	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/export"
+	"sluice/internal/source/github"
 )
 
 // golden compares with a file of testdata; SLUICE_UPDATE_GOLDEN=1 rewrites it.
@@ -159,18 +161,18 @@ func csvText(v any) string {
 }
 
 func TestKinds(t *testing.T) {
-	checkKind[export.Repository](t, export.KindRepositories, 2)
-	checkKind[export.Commit](t, export.KindCommits, 4)
-	checkKind[export.Issue](t, export.KindIssues, 2)
-	checkKind[export.Pull](t, export.KindPulls, 2)
-	checkKind[export.Event](t, export.KindEvents, 2)
+	checkKind[Repository](t, kindRepositories, 3)
+	checkKind[Commit](t, kindCommits, 4)
+	checkKind[Issue](t, kindIssues, 2)
+	checkKind[Pull](t, kindPulls, 2)
+	checkKind[Event](t, kindEvents, 3)
 	checkKind[export.AccountStatistics](t, export.KindStatistics, 2)
 }
 
 // TestEveryLineNamesTheSame checks what all kinds have in common.
 func TestEveryLineNamesTheSame(t *testing.T) {
 	src := sources(t)
-	for _, kind := range export.Kinds() {
+	for _, kind := range export.Kinds(github.Kinds()) {
 		text, rows := render(t, src, export.Options{Kind: export.Kind(kind), Format: export.FormatJSONL, Accounts: []domain.Account{ann}})
 		if rows == 0 {
 			t.Errorf("%s: no rows", kind)
@@ -194,8 +196,44 @@ func TestEveryLineNamesTheSame(t *testing.T) {
 	}
 }
 
+// TestWhatIsGone: every row says whether, since when and why it is gone. Events
+// stay when their repository goes, and a repository that is withheld is not
+// called empty.
+func TestWhatIsGone(t *testing.T) {
+	src := sources(t)
+	gone := map[string]string{}
+	for _, kind := range []export.Kind{kindRepositories, kindCommits, kindIssues, kindPulls, kindEvents} {
+		text, _ := render(t, src, export.Options{Kind: kind, Format: export.FormatJSONL, Accounts: []domain.Account{ann}})
+		for line := range bytes.Lines(text) {
+			var row struct {
+				ID        json.RawMessage `json:"id"`
+				State     string          `json:"state"`
+				Deleted   bool            `json:"deleted"`
+				GoneSince *time.Time      `json:"gone_since"`
+				GoneWhy   *string         `json:"gone_why"`
+			}
+			if err := json.Unmarshal(line, &row); err != nil {
+				t.Fatal(err)
+			}
+			if row.Deleted != (row.GoneWhy != nil) || row.Deleted != (row.GoneSince != nil) {
+				t.Errorf("%s: deleted, but not why and since when: %s", kind, line)
+			}
+			if row.Deleted {
+				gone[string(row.ID)] = *row.GoneWhy + " " + row.GoneSince.Format(time.DateOnly) + " " + row.State
+			}
+		}
+	}
+	want := map[string]string{
+		"9": "transferred 2026-03-12 deleted", "12": "blocked 2026-03-12 blocked", `"9:cccc"`: "transferred 2026-03-12 ",
+		"201": "deleted 2026-03-12 open",
+	}
+	if !maps.Equal(gone, want) {
+		t.Errorf("gone are %q, want %q", gone, want)
+	}
+}
+
 func TestCSVIsExact(t *testing.T) {
-	text, _ := render(t, sources(t), export.Options{Kind: export.KindIssues, Format: export.FormatCSV, Accounts: []domain.Account{ann}})
+	text, _ := render(t, sources(t), export.Options{Kind: kindIssues, Format: export.FormatCSV, Accounts: []domain.Account{ann}})
 	quoted := `,"` + strings.ReplaceAll(awkward, `"`, `""`) + `",`
 	if !bytes.Contains(text, []byte(quoted)) {
 		t.Errorf("%q is not in %q", quoted, text)
@@ -204,7 +242,7 @@ func TestCSVIsExact(t *testing.T) {
 
 func TestNothingToExport(t *testing.T) {
 	src := sources(t)
-	for _, kind := range export.Kinds() {
+	for _, kind := range export.Kinds(github.Kinds()) {
 		for _, accounts := range [][]domain.Account{nil, {{ID: 99, Login: "new"}}} {
 			o := export.Options{Kind: export.Kind(kind), Format: export.FormatJSONL, Accounts: accounts}
 			if text, rows := render(t, src, o); len(text) != 0 || rows != 0 {
@@ -235,18 +273,18 @@ func TestBounds(t *testing.T) {
 		since, until time.Time
 		rows         int64
 	}{
-		{export.KindCommits, time.Time{}, time.Time{}, 3},
-		{export.KindCommits, old, time.Time{}, 3},
-		{export.KindCommits, old.Add(time.Microsecond), time.Time{}, 1},
-		{export.KindCommits, now, time.Time{}, 1},
-		{export.KindCommits, time.Time{}, now, 2},
-		{export.KindCommits, time.Time{}, now.Add(time.Microsecond), 3},
-		{export.KindCommits, time.Time{}, old, 0},
-		{export.KindCommits, old, now, 2},
-		{export.KindIssues, now, time.Time{}, 0},
+		{kindCommits, time.Time{}, time.Time{}, 3},
+		{kindCommits, old, time.Time{}, 3},
+		{kindCommits, old.Add(time.Microsecond), time.Time{}, 1},
+		{kindCommits, now, time.Time{}, 1},
+		{kindCommits, time.Time{}, now, 2},
+		{kindCommits, time.Time{}, now.Add(time.Microsecond), 3},
+		{kindCommits, time.Time{}, old, 0},
+		{kindCommits, old, now, 2},
+		{kindIssues, now, time.Time{}, 0},
 		// The creation of the deleted repository is not known.
-		{export.KindRepositories, time.Time{}, now, 1},
-		{export.KindRepositories, time.Time{}, time.Time{}, 2},
+		{kindRepositories, time.Time{}, now, 1},
+		{kindRepositories, time.Time{}, time.Time{}, 3},
 	} {
 		o := export.Options{Kind: test.kind, Format: export.FormatJSONL, Accounts: []domain.Account{ann}, Since: test.since, Until: test.until}
 		if _, rows := render(t, src, o); rows != test.rows {
@@ -274,14 +312,14 @@ func TestInstants(t *testing.T) {
 func TestRefusedOptions(t *testing.T) {
 	day := at("2026-01-02T00:00:00Z")
 	for says, o := range map[string]export.Options{
-		"commit":  {Kind: "commit", Format: export.FormatCSV},
-		"xlsx":    {Kind: export.KindCommits, Format: "xlsx"},
-		"of all":  {Kind: export.KindStatistics, Format: export.FormatCSV, Since: day},
-		"later":   {Kind: export.KindCommits, Format: export.FormatCSV, Since: day, Until: day},
-		"one of ": {},
+		"commit":   {Kind: "commit", Format: export.FormatCSV},
+		"xlsx":     {Kind: kindCommits, Format: "xlsx"},
+		"all time": {Kind: export.KindStatistics, Format: export.FormatCSV, Since: day},
+		"later":    {Kind: kindCommits, Format: export.FormatCSV, Since: day, Until: day},
+		"one of ":  {},
 	} {
 		var out bytes.Buffer
-		_, err := export.Export(t.Context(), export.Sources{}, o, &out)
+		_, err := export.Export(t.Context(), export.Sources{Kinds: github.Kinds()}, o, &out)
 		if domain.CodeOf(err) != domain.CodeInvalid || !strings.Contains(err.Error(), says) || out.Len() != 0 {
 			t.Errorf("%+v: got %v and %q", o, err, out.String())
 		}
@@ -290,11 +328,11 @@ func TestRefusedOptions(t *testing.T) {
 
 func TestDamage(t *testing.T) {
 	broken := open(t, []document.Document{
-		doc(1, document.KindIssue, "x1", document.Fields{Repository: 1}), doc(1, document.KindCommit, "no-colon", document.Fields{Repository: 1}),
+		doc(1, github.KindIssue, "x1", document.Fields{Repository: 1}), doc(1, github.KindCommit, "no-colon", document.Fields{Repository: 1}),
 	})
-	for _, kind := range []export.Kind{export.KindIssues, export.KindCommits} {
+	for _, kind := range []export.Kind{kindIssues, kindCommits} {
 		o := export.Options{Kind: kind, Format: export.FormatJSONL, Accounts: []domain.Account{ann}}
-		if _, err := export.Export(t.Context(), export.Sources{Documents: broken}, o, io.Discard); domain.CodeOf(err) != domain.CodeCorrupt {
+		if _, err := export.Export(t.Context(), export.Sources{Kinds: github.Kinds(), Documents: broken}, o, io.Discard); domain.CodeOf(err) != domain.CodeCorrupt {
 			t.Errorf("%s: got %v", kind, err)
 		}
 	}
@@ -314,8 +352,8 @@ func (f *full) Write(p []byte) (int, error) {
 
 func TestFailuresEndTheExport(t *testing.T) {
 	for _, format := range export.Formats() {
-		o := export.Options{Kind: export.KindCommits, Format: export.Format(format), Accounts: []domain.Account{ann}}
-		src := export.Sources{Documents: flood{rows: 2000}}
+		o := export.Options{Kind: kindCommits, Format: export.Format(format), Accounts: []domain.Account{ann}}
+		src := export.Sources{Kinds: github.Kinds(), Documents: flood{rows: 2000}}
 		for _, room := range []int{0, 70_000} {
 			if rows, err := export.Export(t.Context(), src, o, &full{room}); !errors.Is(err, errFull) && (room == 0 || format != "parquet") {
 				t.Errorf("%s with room for %d: %d rows, %v", format, room, rows, err)

@@ -10,6 +10,7 @@ import (
 	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/export"
+	"sluice/internal/source/github"
 )
 
 // counter counts what is written.
@@ -33,8 +34,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		export.FormatJSONL: 1 << 20, export.FormatCSV: 1 << 20, export.FormatParquet: 40 << 20,
 	} {
 		before, most := heap(), uint64(0)
-		src := export.Sources{Documents: flood{rows: rows, each: func() { most = max(most, heap()) }}}
-		o := export.Options{Kind: export.KindCommits, Format: format, Accounts: []domain.Account{ann}}
+		src := export.Sources{Kinds: github.Kinds(), Documents: flood{rows: rows, each: func() { most = max(most, heap()) }}}
+		o := export.Options{Kind: kindCommits, Format: format, Accounts: []domain.Account{ann}}
 		var out counter
 		n, err := export.Export(t.Context(), src, o, &out)
 		if err != nil || n != rows {
@@ -55,8 +56,8 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestRowGroups(t *testing.T) {
 	const rows = 100_001
 	var out bytes.Buffer
-	src := export.Sources{Documents: flood{rows: rows}}
-	o := export.Options{Kind: export.KindCommits, Format: export.FormatParquet, Accounts: []domain.Account{ann}}
+	src := export.Sources{Kinds: github.Kinds(), Documents: flood{rows: rows}}
+	o := export.Options{Kind: kindCommits, Format: export.FormatParquet, Accounts: []domain.Account{ann}}
 	if _, err := export.Export(t.Context(), src, o, &out); err != nil {
 		t.Fatal(err)
 	}
@@ -67,9 +68,9 @@ func TestRowGroups(t *testing.T) {
 	if groups := len(f.RowGroups()); groups != 3 {
 		t.Errorf("%d row groups, want 3", groups)
 	}
-	got := decodeParquet[export.Commit](t, out.Bytes())
+	got := decodeParquet[Commit](t, out.Bytes())
 	i := 0
-	err = flood{rows: rows}.Scan(t.Context(), document.Query{Account: 1, Kind: document.KindCommit}, func(d *document.Document) error {
+	err = flood{rows: rows}.Scan(t.Context(), document.Query{Account: 1, Kind: github.KindCommit}, func(d *document.Document) error {
 		row := got[i]
 		if row.ID != d.Name || *row.Author != d.Author || !row.CommittedAt.Equal(d.CreatedAt) || (row.Additions != nil) != d.Measured ||
 			d.Measured && (*row.Additions != d.Additions || *row.Deletions != d.Deletions) {

@@ -5,34 +5,29 @@ import (
 	"strings"
 	"time"
 
+	"sluice/internal/document"
 	"sluice/internal/domain"
 )
 
-// Kind is what is exported.
+// Kind is what is exported: a kind of documents, by the name of its table, or the
+// statistics.
 type Kind string
 
-// The kinds. A pull request is among the pulls only, though GitHub lists it
-// among the issues as well.
-const (
-	KindRepositories Kind = "repositories"
-	KindCommits      Kind = "commits"
-	KindIssues       Kind = "issues"
-	KindPulls        Kind = "pulls"
-	KindEvents       Kind = "events"
-	KindStatistics   Kind = "statistics"
-)
+// KindStatistics is a row for each account that has statistics.
+const KindStatistics Kind = "statistics"
 
-// Kinds lists the names of all kinds.
-func Kinds() []string {
-	return names(KindRepositories, KindCommits, KindIssues, KindPulls, KindEvents, KindStatistics)
+// Kinds lists the names of all kinds, where such documents are declared.
+func Kinds(declared document.Kinds) []string {
+	return append(declared.Tables(), string(KindStatistics))
 }
 
 // ParseKind reads a kind that a person typed.
-func ParseKind(s string) (Kind, error) {
-	if slices.Contains(Kinds(), s) {
+func ParseKind(s string, declared document.Kinds) (Kind, error) {
+	kinds := Kinds(declared)
+	if slices.Contains(kinds, s) {
 		return Kind(s), nil
 	}
-	return "", domain.Errorf(domain.CodeInvalid, "%q is no kind; use one of %s", s, strings.Join(Kinds(), ", "))
+	return "", domain.Errorf(domain.CodeInvalid, "%q is not a kind; use one of %s", s, strings.Join(kinds, ", "))
 }
 
 // Format is how rows are written.
@@ -59,7 +54,7 @@ func ParseFormat(s string) (Format, error) {
 	if slices.Contains(Formats(), s) {
 		return Format(s), nil
 	}
-	return "", domain.Errorf(domain.CodeInvalid, "%q is no format; use one of %s", s, strings.Join(Formats(), ", "))
+	return "", domain.Errorf(domain.CodeInvalid, "%q is not a format; use one of %s", s, strings.Join(Formats(), ", "))
 }
 
 // MediaType is what HTTP calls the format.
@@ -92,5 +87,5 @@ func ParseInstant(s string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, domain.Errorf(domain.CodeInvalid, "%q is no time; write 2006-01-02 or 2006-01-02T15:04:05Z", s)
+	return time.Time{}, domain.Errorf(domain.CodeInvalid, "%q is not a time; write 2006-01-02 or 2006-01-02T15:04:05Z", s)
 }

@@ -31,23 +31,24 @@ type AccountStatistics struct {
 	ImpactPercentile   *float64 `json:"impact_percentile" parquet:"impact_percentile,optional"`
 	RankedAccounts     *int64   `json:"ranked_accounts" parquet:"ranked_accounts,optional"`
 
-	Repositories         int64 `json:"repositories" parquet:"repositories"`
-	RepositoriesForks    int64 `json:"repositories_forks" parquet:"repositories_forks"`
-	RepositoriesPrivate  int64 `json:"repositories_private" parquet:"repositories_private"`
-	RepositoriesOfOthers int64 `json:"repositories_of_others" parquet:"repositories_of_others"`
-	StarsReceived        int64 `json:"stars_received" parquet:"stars_received"`
-	Commits              int64 `json:"commits" parquet:"commits"`
-	CommitsToOthers      int64 `json:"commits_to_others" parquet:"commits_to_others"`
-	CommitsMeasured      int64 `json:"commits_measured" parquet:"commits_measured"`
-	Additions            int64 `json:"additions" parquet:"additions"`
-	Deletions            int64 `json:"deletions" parquet:"deletions"`
-	IssuesOpened         int64 `json:"issues_opened" parquet:"issues_opened"`
-	IssuesOpenedToOthers int64 `json:"issues_opened_to_others" parquet:"issues_opened_to_others"`
-	IssuesSolved         int64 `json:"issues_solved" parquet:"issues_solved"`
-	PullsOpened          int64 `json:"pulls_opened" parquet:"pulls_opened"`
-	PullsOpenedToOthers  int64 `json:"pulls_opened_to_others" parquet:"pulls_opened_to_others"`
-	PullsMerged          int64 `json:"pulls_merged" parquet:"pulls_merged"`
-	PullsMergedToOthers  int64 `json:"pulls_merged_to_others" parquet:"pulls_merged_to_others"`
+	// What is to others is null if nothing of others was collected.
+	Repositories         int64  `json:"repositories" parquet:"repositories"`
+	RepositoriesForks    int64  `json:"repositories_forks" parquet:"repositories_forks"`
+	RepositoriesPrivate  int64  `json:"repositories_private" parquet:"repositories_private"`
+	RepositoriesOfOthers int64  `json:"repositories_of_others" parquet:"repositories_of_others"`
+	StarsReceived        int64  `json:"stars_received" parquet:"stars_received"`
+	Commits              int64  `json:"commits" parquet:"commits"`
+	CommitsToOthers      *int64 `json:"commits_to_others" parquet:"commits_to_others,optional"`
+	CommitsMeasured      int64  `json:"commits_measured" parquet:"commits_measured"`
+	Additions            int64  `json:"additions" parquet:"additions"`
+	Deletions            int64  `json:"deletions" parquet:"deletions"`
+	IssuesOpened         int64  `json:"issues_opened" parquet:"issues_opened"`
+	IssuesOpenedToOthers *int64 `json:"issues_opened_to_others" parquet:"issues_opened_to_others,optional"`
+	IssuesSolved         int64  `json:"issues_solved" parquet:"issues_solved"`
+	PullsOpened          int64  `json:"pulls_opened" parquet:"pulls_opened"`
+	PullsOpenedToOthers  *int64 `json:"pulls_opened_to_others" parquet:"pulls_opened_to_others,optional"`
+	PullsMerged          int64  `json:"pulls_merged" parquet:"pulls_merged"`
+	PullsMergedToOthers  *int64 `json:"pulls_merged_to_others" parquet:"pulls_merged_to_others,optional"`
 
 	Activities    int64      `json:"activities" parquet:"activities"`
 	ActiveDays    int64      `json:"active_days" parquet:"active_days"`
@@ -123,20 +124,28 @@ func figuresRow(account domain.Account, f *stats.Account) AccountStatistics {
 		ActivityScore: f.Scores.Activity, ImpactScore: f.Scores.Impact,
 		Repositories: f.Repositories.Owned, RepositoriesForks: f.Repositories.Forks, RepositoriesPrivate: f.Repositories.Private,
 		RepositoriesOfOthers: f.Repositories.OfOthers, StarsReceived: f.Repositories.Stars,
-		Commits: f.Commits.Own, CommitsToOthers: f.Commits.ToOthers, CommitsMeasured: f.Commits.Measured,
+		Commits: f.Commits.Own, CommitsToOthers: toOthers(f, f.Commits.ToOthers), CommitsMeasured: f.Commits.Measured,
 		Additions: f.Commits.Additions, Deletions: f.Commits.Deletions,
-		IssuesOpened: f.Issues.Opened, IssuesOpenedToOthers: f.Issues.OpenedToOthers, IssuesSolved: f.Issues.Solved,
-		PullsOpened: f.Pulls.Opened, PullsOpenedToOthers: f.Pulls.OpenedToOthers,
-		PullsMerged: f.Pulls.Merged, PullsMergedToOthers: f.Pulls.MergedToOthers,
+		IssuesOpened: f.Issues.Opened, IssuesOpenedToOthers: toOthers(f, f.Issues.OpenedToOthers), IssuesSolved: f.Issues.Solved,
+		PullsOpened: f.Pulls.Opened, PullsOpenedToOthers: toOthers(f, f.Pulls.OpenedToOthers),
+		PullsMerged: f.Pulls.Merged, PullsMergedToOthers: toOthers(f, f.Pulls.MergedToOthers),
 		Activities: f.Activity.Total, ActiveDays: f.Activity.ActiveDays,
 		FirstActivity: instant(f.Activity.First), LastActivity: instant(f.Activity.Last),
 		CurrentStreak: f.Activity.Current.Days, LongestStreak: f.Activity.Longest.Days,
-		Deleted: account.State == domain.AccountDeleted,
+		Deleted: account.State.Gone(),
 	}
 	for _, n := range f.Documents {
 		row.Truncated = row.Truncated || n.Truncated > 0
 	}
 	return row
+}
+
+// toOthers is a figure about repositories of others, if those were collected.
+func toOthers(f *stats.Account, n int64) *int64 {
+	if !f.OthersCollected && n == 0 {
+		return nil
+	}
+	return &n
 }
 
 // stand fills in the ranks, if there are any.
@@ -147,4 +156,13 @@ func (r *AccountStatistics) stand(s standings) {
 	if s.impact.Of > 0 {
 		r.ImpactRank, r.ImpactPercentile = &s.impact.Rank, &s.impact.Percentile
 	}
+}
+
+// instant is a time as exact as every format has it.
+func instant(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC().Truncate(time.Microsecond)
+	return &t
 }

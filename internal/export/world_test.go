@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/backend/sqlite"
 	"sluice/internal/document"
-	documentsqlite "sluice/internal/document/sqlite"
 	"sluice/internal/domain"
 	"sluice/internal/export"
-	"sluice/internal/sqlitedb"
+	"sluice/internal/source/github"
 	"sluice/internal/stats"
 )
 
@@ -33,6 +33,15 @@ func doc(account int64, kind document.Kind, name string, f document.Fields) docu
 	return document.Document{Key: document.Key{Account: account, Kind: kind, Name: name}, Version: time.Unix(1, 0), Fields: f, Raw: []byte("{}")}
 }
 
+// lastWalk is when what is there was seen last.
+var lastWalk = at("2026-03-12T00:00:00Z")
+
+// seen is a document that the last walk has met.
+func seen(d document.Document) document.Document {
+	d.SeenAt = lastWalk
+	return d
+}
+
 // awkward is a title that every format has to take care of.
 const awkward = " =1+1, \"quoted\",\nsecond\r\nline <b>&é 漢字 \U0001F980"
 
@@ -40,26 +49,39 @@ const awkward = " =1+1, \"quoted\",\nsecond\r\nline <b>&é 漢字 \U0001F980"
 func world() []document.Document {
 	old, now := at("2026-01-02T03:04:05Z"), at("2026-03-11T12:00:00.123456Z")
 	return []document.Document{
-		doc(1, document.KindRepository, "11", document.Fields{Repository: 11, Title: "ann/one", State: "active", Language: "Go", Stars: 7, CreatedAt: old, UpdatedAt: now, Private: true}),
-		doc(1, document.KindRepository, "9", document.Fields{Repository: 9, Title: "ann/gone", State: "deleted", UpdatedAt: now, Deleted: true, Fork: true}),
-		doc(1, document.KindCommit, "11:aaaa", document.Fields{Repository: 11, Author: "ann", Additions: 5, Deletions: 0, CreatedAt: old, Measured: true}),
-		doc(1, document.KindCommit, "11:bbbb", document.Fields{Repository: 11, CreatedAt: now, Truncated: true}),
-		doc(1, document.KindCommit, "9:cccc", document.Fields{Repository: 9, Author: "zoe", Additions: 1, Deletions: 2, CreatedAt: old, Measured: true}),
-		doc(1, document.KindIssue, "100", document.Fields{Repository: 11, Number: 1, State: "open", Title: awkward, Author: "zoe", CreatedAt: old, UpdatedAt: old}),
-		doc(1, document.KindIssue, "101", document.Fields{Repository: 11, Number: 3, State: "closed", Title: "plain", Author: "ann", CreatedAt: old, UpdatedAt: now, ClosedAt: now, ClosedBy: "ann"}),
-		doc(1, document.KindPull, "200", document.Fields{Repository: 11, Number: 2, State: "closed", Title: "", Author: "ann", Additions: 9, Deletions: 8, Measured: true, CreatedAt: old, UpdatedAt: now, ClosedAt: now, MergedAt: now}),
-		doc(1, document.KindPull, "201", document.Fields{Repository: 11, Number: 4, State: "open", Title: "bad \xff bytes", Author: "zoe", CreatedAt: now, UpdatedAt: now, Deleted: true}),
-		doc(1, document.KindEvent, "22249084947", document.Fields{Repository: 77, Title: "PushEvent", Author: "ann", CreatedAt: now}),
-		doc(1, document.KindEvent, "22249084948", document.Fields{Title: "FollowEvent", CreatedAt: now}),
-		doc(1, document.KindProfile, "5", document.Fields{Author: "ann", CreatedAt: old}),
-		doc(2, document.KindCommit, "11:aaaa", document.Fields{Repository: 11, Author: "ann", CreatedAt: old}),
+		doc(1, github.KindRepository, "11", document.Fields{Repository: 11, Title: "ann/one", State: "active", Language: "Go", Stars: 7, CreatedAt: old, UpdatedAt: now, Private: true}),
+		doc(1, github.KindRepository, "9", document.Fields{Repository: 9, Title: "ann/gone", State: "deleted", UpdatedAt: now, Fork: true}),
+		doc(1, github.KindRepository, "12", document.Fields{Repository: 12, Title: "ann/withheld", State: "empty", CreatedAt: now, UpdatedAt: now}),
+		doc(1, github.KindCommit, "11:aaaa", document.Fields{Repository: 11, Author: "ann", Additions: 5, Deletions: 0, CreatedAt: old, Measured: true}),
+		doc(1, github.KindCommit, "11:bbbb", document.Fields{Repository: 11, CreatedAt: now, Truncated: true}),
+		doc(1, github.KindCommit, "9:cccc", document.Fields{Repository: 9, Author: "zoe", Additions: 1, Deletions: 2, CreatedAt: old, Measured: true}),
+		doc(1, github.KindIssue, "100", document.Fields{Repository: 11, Number: 1, State: "open", Title: awkward, Author: "zoe", CreatedAt: old, UpdatedAt: old}),
+		doc(1, github.KindIssue, "101", document.Fields{Repository: 11, Number: 3, State: "closed", Title: "plain", Author: "ann", CreatedAt: old, UpdatedAt: now, ClosedAt: now, ClosedBy: "ann"}),
+		seen(doc(1, github.KindPull, "200", document.Fields{Repository: 11, Number: 2, State: "closed", Title: "", Author: "ann", Additions: 9, Deletions: 8, Measured: true, CreatedAt: old, UpdatedAt: now, ClosedAt: now, MergedAt: now})),
+		doc(1, github.KindPull, "201", document.Fields{Repository: 11, Number: 4, State: "open", Title: "bad \xff bytes", Author: "zoe", CreatedAt: now, UpdatedAt: now}),
+		doc(1, github.KindEvent, "22249084947", document.Fields{Repository: 77, Title: "PushEvent", Author: "ann", CreatedAt: now}),
+		doc(1, github.KindEvent, "22249084948", document.Fields{Title: "FollowEvent", CreatedAt: now}),
+		doc(1, github.KindEvent, "22249084949", document.Fields{Repository: 9, Title: "DeleteEvent", Author: "ann", CreatedAt: now}),
+		doc(1, github.KindProfile, "5", document.Fields{Author: "ann", CreatedAt: old}),
+		doc(2, github.KindCommit, "11:aaaa", document.Fields{Repository: 11, Author: "ann", CreatedAt: old}),
+	}
+}
+
+// absences are what is gone of the world: a repository with what is in it,
+// another that is withheld, and a pull request.
+func absences() []document.Absence {
+	since := lastWalk
+	return []document.Absence{
+		{Account: 1, Repository: 9, Why: document.GoneTransferred, Since: since},
+		{Account: 1, Repository: 12, Why: document.GoneBlocked, Since: since},
+		{Account: 1, Repository: 11, Kind: github.KindPull, NotSeenSince: since, Why: document.GoneDeleted, Since: since},
 	}
 }
 
 // open stores documents as the service does.
-func open(t *testing.T, docs []document.Document) document.Reader {
+func open(t *testing.T, docs []document.Document, gone ...document.Absence) document.Reader {
 	t.Helper()
-	db, err := sqlitedb.Open(t.Context(), sqlitedb.Options{Dir: t.TempDir(), Holder: "a test"})
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: t.TempDir(), Holder: "a test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,11 +90,14 @@ func open(t *testing.T, docs []document.Document) document.Reader {
 			t.Errorf("close: %v", err)
 		}
 	})
-	store, err := documentsqlite.New(db)
+	store, err := sqlite.NewDocuments(t.Context(), db, github.Kinds())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Upsert(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.MarkDeleted(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
 	return store
@@ -98,13 +123,14 @@ func figures() shelf {
 	a.Scores = stats.Scores{Activity: 12.25, Impact: 1e-7}
 	a.Commits = stats.Commits{Own: 4, Measured: 3, Additions: 5_000_000_000, Deletions: 6}
 	a.Activity.First, a.Activity.Longest.Days = at("2026-01-02T03:04:05Z"), 2
-	a.Documents = map[document.Kind]stats.DocumentCount{document.KindCommit: {Stored: 3, Truncated: 1}}
+	a.Documents = map[document.Kind]stats.DocumentCount{github.KindCommit: {Stored: 3, Truncated: 1}}
+	a.OthersCollected = true
 	return shelf{ann.ID: a, bob.ID: {RunID: 4}}
 }
 
 func sources(t *testing.T) export.Sources {
 	t.Helper()
-	return export.Sources{Documents: open(t, world()), Statistics: figures(), Ranking: figures()}
+	return export.Sources{Kinds: github.Kinds(), Documents: open(t, world(), absences()...), Statistics: figures(), Ranking: figures()}
 }
 
 // render exports and returns the output with its number of rows.
@@ -127,7 +153,7 @@ type flood struct {
 }
 
 func (f flood) Scan(ctx context.Context, q document.Query, fn func(*document.Document) error) error {
-	if q.Kind == document.KindRepository {
+	if q.Kind == github.KindRepository {
 		return nil
 	}
 	var d document.Document // one for all: rows must not keep it

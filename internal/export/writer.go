@@ -70,11 +70,17 @@ type parquetWriter[T any] struct {
 	batch []T
 }
 
-func newParquetWriter[T any](w io.Writer) *parquetWriter[T] {
-	out := parquet.NewGenericWriter[T](w, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
+// parquetOptions are those of every file.
+func parquetOptions() []parquet.WriterOption {
+	return []parquet.WriterOption{
+		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
 		parquet.MaxRowsPerRowGroup(rowGroup), parquet.PageBufferSize(parquetPage), parquet.WriteBufferSize(pieceSize),
-		parquet.CreatedBy("sluice", "", ""))
-	return &parquetWriter[T]{out, make([]T, 0, parquetBatch)}
+		parquet.CreatedBy("sluice", "", ""),
+	}
+}
+
+func newParquetWriter[T any](w io.Writer) *parquetWriter[T] {
+	return &parquetWriter[T]{parquet.NewGenericWriter[T](w, parquetOptions()...), make([]T, 0, parquetBatch)}
 }
 
 // Write implements Writer.

@@ -9,30 +9,36 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"sluice/internal/access"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/httpapi/wire"
+	"sluice/internal/state"
 )
 
-// defaultSource is where a bare login is looked up.
-const defaultSource = "github"
+// accountRoutes serve accounts.
+type accountRoutes struct {
+	*common
+	accountFinder
+	Lists        ListReader
+	Reader       AccountReader
+	Orchestrator AccountKeeper
+}
 
-func (s *server) registerAccounts(api huma.API) {
+func (s *accountRoutes) registerAccounts(api huma.API) {
 	const tag = "accounts"
 	register(s, api, operation{id: "signup", method: http.MethodPost, path: "/api/v1/accounts", tag: tag,
-		summary: "Store an account, or renew its credential, and start its first run", status: http.StatusCreated,
+		summary: "Add an account, or renew its credential, and start its first run", status: http.StatusCreated,
 		errors: []int{http.StatusConflict, http.StatusUnprocessableEntity}}, s.signup)
 	register(s, api, operation{id: "list-accounts", method: http.MethodGet, path: "/api/v1/accounts", tag: tag,
-		summary: "List the accounts"}, s.listAccounts)
-	register(s, api, operation{id: "get-account", method: http.MethodGet, path: "/api/v1/accounts/{id}", tag: tag,
-		summary: "Show an account", errors: []int{http.StatusNotFound}}, s.getAccount)
+		summary: "List the accounts in the order of their ids", errors: []int{http.StatusUnprocessableEntity}}, s.listAccounts)
 	register(s, api, operation{id: "set-account", method: http.MethodPatch, path: "/api/v1/accounts/{id}", tag: tag,
-		summary: "Set what the account's owner keeps for himself",
-		errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity}}, s.setAccount)
+		summary: "Set what the account's owner keeps back, or renew its credential",
+		errors:  []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}}, s.setAccount)
 	register(s, api, operation{id: "pause-account", method: http.MethodPost, path: "/api/v1/accounts/{id}/pause", tag: tag,
-		summary: "Begin no more calls for an account", errors: []int{http.StatusNotFound}}, s.pauseAccount)
+		summary: "Pause an account: begin no more calls for it", errors: []int{http.StatusNotFound}}, s.pauseAccount)
 	register(s, api, operation{id: "resume-account", method: http.MethodPost, path: "/api/v1/accounts/{id}/resume", tag: tag,
-		summary: "Let a paused account go on", errors: []int{http.StatusNotFound}}, s.resumeAccount)
+		summary: "Resume a paused account", errors: []int{http.StatusNotFound}}, s.resumeAccount)
 	register(s, api, operation{id: "get-statistics", method: http.MethodGet, path: "/api/v1/accounts/{id}/statistics", tag: tag,
 		summary: "Show the statistics of an account's newest complete run", errors: []int{http.StatusNotFound}}, s.getStatistics)
 }
@@ -40,33 +46,40 @@ func (s *server) registerAccounts(api huma.API) {
 // accountRef names an account in a path.
 type accountRef struct {
 	ID     string `path:"id" maxLength:"200" doc:"The account's id or its login"`
-	Source string `query:"source" maxLength:"50" default:"github" doc:"Where a login is looked up"`
+	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up"`
+}
+
+// accountFinder finds accounts by what callers call them.
+type accountFinder struct {
+	accounts AccountReader
+	// defaultSource is where an account is looked up whose source is not named.
+	defaultSource string
 }
 
 // account finds an account by id or login. Digits are an id first, as logins
 // of digits alone are rare.
-func (s *server) account(ctx context.Context, ref, source string) (domain.Account, error) {
+func (f accountFinder) account(ctx context.Context, ref, source string) (domain.Account, error) {
 	if id, err := strconv.ParseInt(ref, 10, 64); err == nil {
-		a, err := s.Reader.Account(ctx, id)
+		a, err := f.accounts.Account(ctx, id)
 		if domain.CodeOf(err) != domain.CodeNotFound {
 			return a, err
 		}
 	}
-	source = cmp.Or(source, defaultSource)
-	a, err := s.Reader.AccountByLogin(ctx, source, ref)
+	source = cmp.Or(source, f.defaultSource)
+	a, err := f.accounts.AccountByLogin(ctx, source, ref)
 	if domain.CodeOf(err) == domain.CodeNotFound {
-		return a, domain.Errorf(domain.CodeNotFound, "there is no account %s at %s; POST /api/v1/accounts adds one", ref, source)
+		return a, domain.Errorf(domain.CodeNotFound, "there is no account %s at %s; POST /api/v1/accounts adds one", shownName(ref), shownName(source))
 	}
 	return a, err
 }
 
 type setAccountInput struct {
 	ID     string `path:"id" maxLength:"200" doc:"The account's id or its login"`
-	Source string `query:"source" maxLength:"50" default:"github" doc:"Where a login is looked up"`
+	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up"`
 	Body   wire.AccountSettings
 }
 
-func (s *server) setAccount(ctx context.Context, in *setAccountInput) (*body[domain.Account], error) {
+func (s *accountRoutes) setAccount(ctx context.Context, in *setAccountInput) (*body[domain.Account], error) {
 	account, err := s.account(ctx, in.ID, in.Source)
 	if err != nil {
 		return nil, err
@@ -80,6 +93,20 @@ func (s *server) setAccount(ctx context.Context, in *setAccountInput) (*body[dom
 			return nil, err
 		}
 	}
+	if in.Body.Token != nil {
+		access.About(ctx, "with a new credential")
+		renewed := engine.Signup{Source: account.Source, Login: account.Login, Token: *in.Body.Token}
+		if _, err = s.Orchestrator.PutAccount(ctx, renewed); err != nil {
+			return nil, err
+		}
+		// It may belong to another owner, who keeps what he kept.
+		if account, err = s.Reader.Account(ctx, account.ID); err != nil {
+			return nil, err
+		}
+	}
+	if in.Body.Floor == nil && in.Body.Hours == nil {
+		return &body[domain.Account]{account}, nil
+	}
 	account, err = s.Orchestrator.ReserveForOwner(ctx, account.ID, floor, hours)
 	return &body[domain.Account]{account}, err
 }
@@ -89,9 +116,15 @@ type signupOutput struct {
 	Body   wire.SignupAnswer
 }
 
-func (s *server) signup(ctx context.Context, in *body[wire.SignupRequest]) (*signupOutput, error) {
+func (s *accountRoutes) signup(ctx context.Context, in *body[wire.SignupRequest]) (*signupOutput, error) {
 	req := in.Body
-	account, run, err := s.Orchestrator.Signup(ctx, engine.Signup{Source: req.Source, Login: req.Login, Token: req.Token})
+	access.About(ctx, req.Source+"/"+req.Login)
+	signup := engine.Signup{Source: req.Source, Login: req.Login, Token: req.Token}
+	if req.Start != nil && !*req.Start {
+		account, err := s.Orchestrator.PutAccount(ctx, signup)
+		return &signupOutput{http.StatusCreated, wire.SignupAnswer{Account: account}}, err
+	}
+	account, run, err := s.Orchestrator.Signup(ctx, signup)
 	if domain.CodeOf(err) == domain.CodeConflict && run.ID != 0 {
 		// The account has an active run, which goes on with the new credential.
 		return &signupOutput{http.StatusOK, wire.SignupAnswer{Account: account, Run: run}}, nil
@@ -102,23 +135,36 @@ func (s *server) signup(ctx context.Context, in *body[wire.SignupRequest]) (*sig
 	return &signupOutput{http.StatusCreated, wire.SignupAnswer{Account: account, Run: run, Started: true}}, nil
 }
 
-func (s *server) listAccounts(ctx context.Context, _ *struct{}) (*body[wire.AccountList], error) {
-	accounts, err := s.Reader.Accounts(ctx)
-	return &body[wire.AccountList]{wire.AccountList{Accounts: notNull(accounts)}}, err
+type listAccountsInput struct {
+	Source string   `query:"source" maxLength:"50" doc:"Only of this source"`
+	State  []string `query:"state" enum:"active,paused,deleted,purged" doc:"Only in these states, separated by commas; all but purged unless given"`
+	Cursor string   `query:"cursor" maxLength:"100" doc:"Where an earlier page ended"`
+	Limit  int      `query:"limit" minimum:"1" maximum:"1000" default:"1000"`
 }
 
-func (s *server) getAccount(ctx context.Context, in *accountRef) (*body[domain.Account], error) {
-	a, err := s.account(ctx, in.ID, in.Source)
-	return &body[domain.Account]{a}, err
+func (s *accountRoutes) listAccounts(ctx context.Context, in *listAccountsInput) (*body[wire.AccountList], error) {
+	q := state.AccountList{Source: in.Source, Limit: in.Limit}
+	for _, name := range in.State {
+		q.States = append(q.States, domain.AccountState(name))
+	}
+	if len(q.States) == 0 {
+		q.States = []domain.AccountState{domain.AccountActive, domain.AccountPaused, domain.AccountDeleted}
+	}
+	var err error
+	if q.After, err = position(in.Cursor, 0); err != nil {
+		return nil, err
+	}
+	page, err := s.Lists.ListAccounts(ctx, q)
+	return &body[wire.AccountList]{listOf(page, same[domain.Account])}, err
 }
 
 type pauseInput struct {
 	ID     string `path:"id" maxLength:"200" doc:"The account's id or its login"`
-	Source string `query:"source" maxLength:"50" default:"github" doc:"Where a login is looked up"`
+	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up"`
 	Body   *wire.ReasonRequest
 }
 
-func (s *server) pauseAccount(ctx context.Context, in *pauseInput) (*body[domain.Account], error) {
+func (s *accountRoutes) pauseAccount(ctx context.Context, in *pauseInput) (*body[domain.Account], error) {
 	a, err := s.account(ctx, in.ID, in.Source)
 	if err != nil {
 		return nil, err
@@ -137,7 +183,7 @@ func reasonOr(r *wire.ReasonRequest, otherwise string) string {
 	return r.Reason
 }
 
-func (s *server) resumeAccount(ctx context.Context, in *accountRef) (*body[domain.Account], error) {
+func (s *accountRoutes) resumeAccount(ctx context.Context, in *accountRef) (*body[domain.Account], error) {
 	a, err := s.account(ctx, in.ID, in.Source)
 	if err != nil {
 		return nil, err
@@ -149,7 +195,7 @@ func (s *server) resumeAccount(ctx context.Context, in *accountRef) (*body[domai
 	return &body[domain.Account]{a}, err
 }
 
-func (s *server) getStatistics(ctx context.Context, in *accountRef) (*body[json.RawMessage], error) {
+func (s *accountRoutes) getStatistics(ctx context.Context, in *accountRef) (*body[json.RawMessage], error) {
 	a, err := s.account(ctx, in.ID, in.Source)
 	if err != nil {
 		return nil, err

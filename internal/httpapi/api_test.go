@@ -13,7 +13,6 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/httpapi/apitest"
 	"sluice/internal/httpapi/wire"
-	"sluice/internal/quota"
 	"sluice/internal/source"
 )
 
@@ -137,10 +136,21 @@ func TestSignupCollects(t *testing.T) {
 	c.do(http.MethodGet, "/api/v1/quota", "", http.StatusOK, &q)
 	var now domain.Account
 	c.do(http.MethodGet, "/api/v1/accounts/"+who.Login, "", http.StatusOK, &now)
-	ours := func(w quota.Window) bool { return w.Owner == now.Owner && w.Limit == 5000 }
-	if !slices.ContainsFunc(q.Windows, ours) || q.Waits == nil {
+	ours := func(w wire.QuotaWindow) bool {
+		return w.Owner == now.Owner && w.Limit == 5000 && slices.Equal(w.Logins, []string{who.Login})
+	}
+	if !slices.ContainsFunc(q.Items, ours) || q.Waits == nil {
 		t.Errorf("got the quota %+v", q)
 	}
+	for _, owner := range []string{now.Owner, who.Login} {
+		var reset wire.Quota
+		c.do(http.MethodPost, "/api/v1/quota/"+owner+"/reset", "", http.StatusOK, &reset)
+		if len(reset.Items) == 0 || reset.Items[0].Owner != now.Owner || reset.Items[0].Available > 4999 {
+			t.Errorf("after the reset of %s: %+v, want the owner's windows and no more than was left", owner, reset)
+		}
+	}
+	c.do(http.MethodPost, "/api/v1/quota/nobody/reset", "", http.StatusNotFound, nil)
+	c.do(http.MethodPatch, "/api/v1/accounts/"+who.Login, `{"floor":5000}`, http.StatusUnprocessableEntity, nil)
 }
 
 func TestRuns(t *testing.T) {
@@ -165,12 +175,12 @@ func TestRuns(t *testing.T) {
 	}
 
 	for query, want := range map[string]string{
-		"": "4 3 2 1", "?limit=2": "4 3 next 3", "?limit=2&before=3": "2 1", "?limit=4": "4 3 2 1", "?active=true": "",
+		"": "4 3 2 1", "?limit=2": "4 3 next runs:3", "?limit=2&before=3": "2 1", "?limit=2&cursor=3": "2 1", "?limit=2&cursor=runs:3": "2 1", "?status=COMPLETED&limit=3": "4 3 2 next runs:2", "?status=FAILED,CANCELED": "", "?account=ann&source=noop&status=COMPLETED": "3 1", "?limit=4": "4 3 2 1", "?active=true": "",
 		fmt.Sprintf("?account=%d", a.ID): "3 1", "?account=bob&source=noop": "4 2",
 	} {
 		var list wire.RunList
 		c.do(http.MethodGet, "/api/v1/runs"+query, "", http.StatusOK, &list)
-		if got := runIDs(list); got != want || list.Runs == nil {
+		if got := runIDs(list); got != want || list.Items == nil {
 			t.Errorf("%q lists %q, want %q", query, got, want)
 		}
 	}
@@ -187,11 +197,11 @@ func TestRuns(t *testing.T) {
 
 func runIDs(list wire.RunList) string {
 	var ids []string
-	for _, run := range list.Runs {
+	for _, run := range list.Items {
 		ids = append(ids, fmt.Sprint(run.ID))
 	}
-	if list.NextBefore != 0 {
-		ids = append(ids, "next", fmt.Sprint(list.NextBefore))
+	if list.NextCursor != "" {
+		ids = append(ids, "next", list.NextCursor)
 	}
 	return strings.Join(ids, " ")
 }
@@ -257,7 +267,7 @@ func TestPauseAndResume(t *testing.T) {
 	}
 	var list wire.AccountList
 	c.do(http.MethodGet, "/api/v1/accounts", "", http.StatusOK, &list)
-	if len(list.Accounts) != 1 || list.Accounts[0].Login != "ann" {
+	if len(list.Items) != 1 || list.Items[0].Login != "ann" {
 		t.Errorf("got %+v", list)
 	}
 	for _, path := range []string{"", "/statistics"} {
@@ -280,23 +290,23 @@ func TestJobs(t *testing.T) {
 	c.wait(1)
 	var list wire.JobList
 	c.do(http.MethodGet, "/api/v1/jobs?run=1&status=FAILED", "", http.StatusOK, &list)
-	if len(list.Jobs) != 1 {
+	if len(list.Items) != 1 {
 		t.Fatalf("failed are %+v", list)
 	}
-	failed := list.Jobs[0]
+	failed := list.Items[0]
 	if failed.ErrorKind != domain.FailureGone || failed.Error != "it is gone" || failed.Type != "NOOP" || failed.FinishedAt.IsZero() {
 		t.Errorf("got %+v", failed)
 	}
 	var pages []int
-	for after := int64(0); ; after = list.NextAfter {
+	for cursor := ""; ; cursor = list.NextCursor {
 		query := "/api/v1/jobs?run=1&limit=3"
-		if after > 0 {
-			query += fmt.Sprintf("&after=%d", after)
+		if cursor != "" {
+			query += "&cursor=" + cursor
 		}
 		list = wire.JobList{}
 		c.do(http.MethodGet, query, "", http.StatusOK, &list)
-		pages = append(pages, len(list.Jobs))
-		if list.NextAfter == 0 {
+		pages = append(pages, len(list.Items))
+		if list.NextCursor == "" {
 			break
 		}
 	}
@@ -304,8 +314,8 @@ func TestJobs(t *testing.T) {
 		t.Errorf("pages of %v jobs", pages)
 	}
 	c.do(http.MethodGet, "/api/v1/jobs?status=SUCCEEDED,FAILED", "", http.StatusOK, &list)
-	if len(list.Jobs) != 4 {
-		t.Errorf("got %d ended jobs", len(list.Jobs))
+	if len(list.Items) != 4 {
+		t.Errorf("got %d ended jobs", len(list.Items))
 	}
 	var job wire.Job
 	c.do(http.MethodGet, fmt.Sprintf("/api/v1/jobs/%d", failed.ID), "", http.StatusOK, &job)

@@ -26,33 +26,32 @@ type Archive interface {
 // namedDamage is how many damaged files an answer names.
 const namedDamage = 1000
 
+// archiveRoutes serve what is archived.
+type archiveRoutes struct {
+	*common
+	// Archive is nil where there is none.
+	Archive   Archive
+	Refreshes Snapshots
+}
+
 // registerArchive adds the archive's endpoints. Where there is no archive they
-// say so, and are not described.
-func (s *server) registerArchive(api huma.API) {
+// say so.
+func (s *archiveRoutes) registerArchive(api huma.API) {
 	const tag, path = "archive", "/api/v1/archive"
-	if s.Archive == nil {
-		api = hiddenAPI{api}
-	}
 	refused := []int{http.StatusNotFound, http.StatusUnprocessableEntity}
 	register(s, api, operation{id: "list-archive", method: http.MethodGet, path: path, tag: tag,
 		summary: "List what is archived, by day", errors: refused}, s.listArchive)
 	registerTask(s, api, operation{id: "verify-archive", method: http.MethodPost, path: path + "/verify", tag: tag,
 		summary: "Read files of the archive back and check every row", errors: refused}, s.verifyArchive)
 	registerTask(s, api, operation{id: "restore-archive", method: http.MethodPost, path: path + "/restore", tag: tag,
-		summary: "Put archived values back into the store; the next archiving takes them out again", errors: refused}, s.restoreArchive)
+		summary: "Put archived values back into the store; the next run of the archive moves them out again", errors: refused}, s.restoreArchive)
 	registerTask(s, api, operation{id: "run-archive", method: http.MethodPost, path: path + "/run", tag: tag,
 		summary: "Archive now what is old enough", errors: refused}, s.runArchive)
 	s.registerArchiveExport(api)
 }
 
-// hiddenAPI registers endpoints without describing them.
-type hiddenAPI struct{ huma.API }
-
-// DocumentOperation implements huma.OperationDocumenter.
-func (hiddenAPI) DocumentOperation(*huma.Operation) {}
-
 // needArchive refuses what cannot be done without an archive.
-func (s *server) needArchive() error {
+func (s *archiveRoutes) needArchive() error {
 	if s.Archive == nil {
 		return domain.Errorf(domain.CodeNotFound, "this service has no archive; start it with --archive FOLDER or --archive s3://BUCKET, and with a key for the API whose snapshots it keeps")
 	}
@@ -60,7 +59,7 @@ func (s *server) needArchive() error {
 }
 
 // archiveQuery reads a selection. Both days are included.
-func (s *server) archiveQuery(source, key, from, to string) (q archive.Query, err error) {
+func (s *archiveRoutes) archiveQuery(source, key, from, to string) (q archive.Query, err error) {
 	if err := s.needArchive(); err != nil {
 		return q, err
 	}
@@ -89,15 +88,21 @@ type listArchiveInput struct {
 	Source string `query:"source" maxLength:"50"`
 	From   string `query:"from" maxLength:"10" doc:"The first day, such as 2026-10-16, in UTC"`
 	To     string `query:"to" maxLength:"10" doc:"The last day, which is included"`
+	Cursor string `query:"cursor" maxLength:"100" doc:"Where an earlier page ended"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"1000"`
 }
 
-func (s *server) listArchive(ctx context.Context, in *listArchiveInput) (*body[wire.ArchiveList], error) {
+func (s *archiveRoutes) listArchive(ctx context.Context, in *listArchiveInput) (*body[wire.ArchiveList], error) {
 	q, err := s.archiveQuery(in.Source, "", in.From, in.To)
 	if err != nil {
 		return nil, err
 	}
 	files, err := s.Archive.List(ctx, q)
-	return &body[wire.ArchiveList]{wire.ArchiveList{Days: byDay(files)}}, err
+	if err != nil {
+		return nil, err
+	}
+	list, err := cut(byDay(files), in.Cursor, in.Limit, func(d *wire.ArchiveDay) string { return d.Day + "@" + d.Source })
+	return &body[wire.ArchiveList]{list}, err
 }
 
 // byDay sums files up, which come by source and day.
@@ -119,7 +124,7 @@ func byDay(files []archive.File) []wire.ArchiveDay {
 	return days
 }
 
-func (s *server) verifyArchive(in *body[wire.ArchiveVerifyRequest]) (task[wire.ArchiveVerified], error) {
+func (s *archiveRoutes) verifyArchive(in *body[wire.ArchiveVerifyRequest]) (task[wire.ArchiveVerified], error) {
 	var queries []archive.Query
 	for _, day := range in.Body.Days {
 		q, err := s.archiveQuery(in.Body.Source, "", day, day)
@@ -152,13 +157,13 @@ func (s *server) verifyArchive(in *body[wire.ArchiveVerifyRequest]) (task[wire.A
 	}, nil
 }
 
-func (s *server) restoreArchive(in *body[wire.ArchiveRestoreRequest]) (task[wire.ArchiveRestored], error) {
+func (s *archiveRoutes) restoreArchive(in *body[wire.ArchiveRestoreRequest]) (task[wire.ArchiveRestored], error) {
 	q, err := s.archiveQuery(in.Body.Source, in.Body.Key, in.Body.From, in.Body.To)
 	if err != nil {
 		return nil, err
 	}
 	if q == (archive.Query{}) {
-		return nil, domain.Errorf(domain.CodeInvalid, "say what to put back: an entity by source and key, a source, or days by from and to")
+		return nil, domain.Errorf(domain.CodeInvalid, "name what to put back: an entity by source and key, a source, or days by from and to")
 	}
 	return func(ctx context.Context) (wire.ArchiveRestored, error) {
 		n, err := s.Archive.Restore(ctx, q)
@@ -166,7 +171,7 @@ func (s *server) restoreArchive(in *body[wire.ArchiveRestoreRequest]) (task[wire
 	}, nil
 }
 
-func (s *server) runArchive(*struct{}) (task[archive.Done], error) {
+func (s *archiveRoutes) runArchive(*struct{}) (task[archive.Done], error) {
 	if err := s.needArchive(); err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ type exportArchiveInput struct {
 	To     string `query:"to" maxLength:"10" doc:"The last day, which is included"`
 }
 
-func (s *server) registerArchiveExport(api huma.API) {
+func (s *archiveRoutes) registerArchiveExport(api huma.API) {
 	op := operation{id: "export-archive", method: http.MethodGet, path: "/api/v1/archive/values", tag: "archive",
 		summary: "Stream archived values as lines of JSON; the trailer " + wire.TrailerRows + " ends a complete answer",
 		errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity}}.huma()
@@ -48,7 +48,7 @@ func (s *server) registerArchiveExport(api huma.API) {
 // exportArchive streams values. An error that comes too late to be told as a
 // problem cuts the connection, so that the reader does not take what it has for
 // everything.
-func (s *server) exportArchive(ctx context.Context, hctx huma.Context, operation string, q archive.Query) {
+func (s *archiveRoutes) exportArchive(ctx context.Context, hctx huma.Context, operation string, q archive.Query) {
 	_, w := humago.Unwrap(hctx)
 	ctx, cancel := s.untilStopping(ctx)
 	defer cancel()
@@ -66,7 +66,7 @@ func (s *server) exportArchive(ctx context.Context, hctx huma.Context, operation
 		return
 	}
 	if ctx.Err() == nil && answer.err == nil {
-		s.Log.ErrorContext(ctx, "export of the archive broke off", "values", n, "error", err)
+		s.Log.ErrorContext(ctx, "the export of the archive broke off", "values", n, "error", err)
 	}
 	panic(http.ErrAbortHandler)
 }

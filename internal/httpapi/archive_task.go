@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"reflect"
 	"sync"
 	"time"
 
@@ -19,13 +18,18 @@ type task[O any] func(ctx context.Context) (O, error)
 // registerTask adds an endpoint that carries out a task while the caller is
 // there: a stream that shows signs of life, and ends with what came of it.
 // Whatever can be refused is refused before it begins.
-func registerTask[I, O any](s *server, api huma.API, o operation, prepare func(*I) (task[O], error)) {
+func registerTask[I, O any](s host, api huma.API, o operation, prepare func(*I) (task[O], error)) {
+	registerCheckedTask(s, api, o, func(_ context.Context, in *I) (task[O], error) { return prepare(in) })
+}
+
+// registerCheckedTask is registerTask for a task that is refused by what is stored.
+func registerCheckedTask[I, O any](s host, api huma.API, o operation, prepare func(context.Context, *I) (task[O], error)) {
 	op := o.huma()
-	op.Responses = eventResponses("done (what came of it) or error (a problem); the stream ends with either")
 	var out O
-	api.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(out), true, "")
+	op.Responses = eventResponses(api, "done (the result, which ends the stream)", exampleEvent("", wire.EventDone, "{}"),
+		map[string]any{wire.EventDone: out})
 	huma.Register(api, op, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
-		do, err := prepare(in)
+		do, err := prepare(ctx, in)
 		if err != nil {
 			return nil, s.problem(ctx, o.id, err)
 		}
@@ -35,7 +39,7 @@ func registerTask[I, O any](s *server, api huma.API, o operation, prepare func(*
 }
 
 // carryOut does a task. It ends early with the caller or the service.
-func carryOut[O any](s *server, hctx huma.Context, operation string, do task[O]) {
+func carryOut[O any](s host, hctx huma.Context, operation string, do task[O]) {
 	r, w := humago.Unwrap(hctx)
 	ctx, cancel := s.untilStopping(r.Context())
 	defer cancel()
@@ -49,7 +53,7 @@ func carryOut[O any](s *server, hctx huma.Context, operation string, do task[O])
 		return
 	}
 	if ctx.Err() != nil && r.Context().Err() == nil {
-		err = domain.Errorf(domain.CodeUnavailable, "the service is stopping; ask again when it is back, nothing is lost: %w", err)
+		err = domain.Errorf(domain.CodeUnavailable, "the service is stopping; nothing is lost; ask again when it is back: %w", err)
 	}
 	_ = out.event(wire.EventError, s.problem(ctx, operation, err).Problem)
 }

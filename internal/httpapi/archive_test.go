@@ -14,17 +14,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gocloud.dev/blob"
-	"gocloud.dev/blob/memblob"
-
 	"sluice/internal/archive"
+	"sluice/internal/backend/sqlite"
 	"sluice/internal/client"
 	"sluice/internal/domain"
 	"sluice/internal/httpapi"
 	"sluice/internal/httpapi/wire"
 	"sluice/internal/refresh"
-	refreshsqlite "sluice/internal/refresh/sqlite"
-	"sluice/internal/sqlitedb"
+	"sluice/internal/testkit/fakebucket"
 )
 
 // entities checks keys and does nothing else.
@@ -43,8 +40,8 @@ type archived struct {
 	*testing.T
 	*client.Client
 	url    string
-	store  *refreshsqlite.Store
-	bucket *blob.Bucket
+	store  *sqlite.Snapshots
+	bucket archive.Files
 	// days are those on which values were stored, the last one too lately.
 	days []string
 }
@@ -54,10 +51,10 @@ const archivedKeys = 3
 
 func newArchived(t *testing.T) *archived {
 	t.Helper()
-	a := &archived{T: t, bucket: memblob.OpenBucket(nil)}
-	db, err := sqlitedb.Open(t.Context(), sqlitedb.Options{Dir: t.TempDir(), Holder: "a test"})
+	a := &archived{T: t, bucket: fakebucket.NewMemory()}
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: t.TempDir(), Holder: "a test"})
 	a.must(err)
-	a.store, err = refreshsqlite.New(db, refresh.TierOptions{})
+	a.store, err = sqlite.NewSnapshots(db, refresh.TierOptions{})
 	a.must(err)
 	noon := time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)
 	for version, age := range []int{200, 41, 40, 1} {
@@ -81,7 +78,6 @@ func newArchived(t *testing.T) *archived {
 	t.Cleanup(func() {
 		server.Close()
 		a.must(db.Close())
-		a.must(a.bucket.Close())
 	})
 	a.url = server.URL
 	a.Client, err = client.New(server.URL, "", nil)
@@ -111,14 +107,14 @@ func TestArchive(t *testing.T) {
 	if done.Archived.Values != 3*archivedKeys || done.Archived.Files != 3 || done.Cooled.Files != 1 || a.stored() != archivedKeys {
 		t.Fatalf("archiving did %+v and left %d values", done, a.stored())
 	}
-	all, err := a.Archived(t.Context(), "", "", "")
+	all, err := a.Archived(t.Context(), "", "", "", client.Page{})
 	a.must(err)
-	some, err := a.Archived(t.Context(), "game", a.days[1], a.days[1])
+	some, err := a.Archived(t.Context(), "game", a.days[1], a.days[1], client.Page{})
 	a.must(err)
-	if len(all.Days) != 3 || len(some.Days) != 1 || some.Days[0] != all.Days[1] {
+	if len(all.Items) != 3 || len(some.Items) != 1 || some.Items[0] != all.Items[1] {
 		t.Fatalf("listed %+v and of one day %+v", all, some)
 	}
-	for i, d := range all.Days {
+	for i, d := range all.Items {
 		cold := map[int]int64{0: 1}[i]
 		if d.Bytes == 0 || (d != wire.ArchiveDay{Day: a.days[i], Source: "game", Files: 1, ColdFiles: cold, Rows: archivedKeys, Bytes: d.Bytes}) {
 			t.Errorf("listed %+v", d)
@@ -168,12 +164,16 @@ func TestDamagedArchive(t *testing.T) {
 	a := newArchived(t)
 	_, err := a.RunArchive(t.Context())
 	a.must(err)
-	file, err := a.bucket.List(&blob.ListOptions{Prefix: "history/"}).Next(t.Context())
-	a.must(err)
-	data, err := a.bucket.ReadAll(t.Context(), file.Key)
+	var file archive.Object
+	for o, err := range a.bucket.List(t.Context(), "history/") {
+		a.must(err)
+		file = o
+		break
+	}
+	data, err := a.bucket.Read(t.Context(), file.Key)
 	a.must(err)
 	data[len(data)/2] ^= 1
-	a.must(a.bucket.WriteAll(t.Context(), file.Key, data, nil))
+	a.must(a.bucket.Write(t.Context(), file.Key, data))
 	for days, damaged := range map[string]int64{"": 1, a.days[1]: 1, a.days[2]: 0, a.days[2] + " " + a.days[1]: 1} {
 		checked, err := a.VerifyArchive(t.Context(), wire.ArchiveVerifyRequest{Days: strings.Fields(days)})
 		a.must(err)
@@ -237,7 +237,7 @@ func TestArchiveRefuses(t *testing.T) {
 		{"GET /api/v1/archive/values?source=game&key=a+b", "", "no spaces"},
 		{"POST /api/v1/archive/verify", `{"days":["2026-10-16","monday"]}`, "such as 2026-10-16"},
 		{"POST /api/v1/archive/verify", `{"day":"2026-10-16"}`, ""},
-		{"POST /api/v1/archive/restore", `{}`, "say what to put back"},
+		{"POST /api/v1/archive/restore", `{}`, "name what to put back"},
 		{"POST /api/v1/archive/restore", `{"key":"k"}`, "needs the name of its source"},
 		{"POST /api/v1/archive/restore", `{"to":"2026-13-01"}`, "such as 2026-10-16"},
 	} {

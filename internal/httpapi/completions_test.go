@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"sluice/internal/httpapi"
+	"sluice/internal/httpapi/wire"
 	"sluice/internal/timer"
 )
 
@@ -22,6 +23,8 @@ type listener struct {
 	times map[string]int
 	last  string
 	beats int
+	// began is what the stream began with.
+	began wire.CompletionsSnapshot
 }
 
 // listen opens a stream; lastID is what a browser that comes back sends.
@@ -60,6 +63,13 @@ func (l *listener) take() *listener {
 			}
 			l.times[c.Timer]++
 			l.last = fields["id"]
+		case fields["event"] == "snapshot":
+			if err := json.Unmarshal([]byte(fields["data"]), &l.began); err != nil {
+				l.t.Errorf("%v in %s", err, block)
+			}
+			if l.last = fields["id"]; l.last != strconv.FormatInt(l.began.Position, 10) {
+				l.t.Errorf("got %s", block)
+			}
 		case strings.HasPrefix(block, ": heartbeat"):
 			l.beats++
 		case block != "":
@@ -99,7 +109,7 @@ func TestCompletionStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClockwork(t, nil)
 		c.set(0, 5)
-		<-time.After(10 * time.Second)
+		time.Sleep(10 * time.Second)
 		l := c.listen(c.handler, "", "")
 		if got := l.head.Get("Content-Type"); got != "text/event-stream" {
 			t.Errorf("the stream is of type %q", got)
@@ -109,25 +119,25 @@ func TestCompletionStream(t *testing.T) {
 		}
 		for i := 5; i < 50; i += 5 {
 			c.set(i, i+5)
-			<-time.After(700 * time.Millisecond)
+			time.Sleep(700 * time.Millisecond)
 		}
-		<-time.After(time.Second)
+		time.Sleep(time.Second)
 		l.each(5, 50, 1)
-		<-time.After(time.Minute)
+		time.Sleep(time.Minute)
 		if l.take(); l.beats < 3 || l.beats > 5 {
 			t.Errorf("%d signs of life in a minute, want four", l.beats)
 		}
 		l.each(5, 50, 1)
 		l.close()
 		c.set(50, 60)
-		<-time.After(time.Minute)
+		time.Sleep(time.Minute)
 		c.set(60, 65)
 		back := map[string]*listener{
 			"Last-Event-ID": c.listen(c.handler, "", l.last),
 			"after":         c.listen(c.handler, "?after="+l.last, ""),
 		}
 		c.set(65, 70)
-		<-time.After(time.Second)
+		time.Sleep(time.Second)
 		for name, again := range back {
 			again.each(50, 70, 1)
 			if again.times["t000"] != 0 {
@@ -150,7 +160,7 @@ func TestCompletionStreamOfMany(t *testing.T) {
 		if _, err := c.Set(t.Context(), specs...); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(5 * time.Second)
+		time.Sleep(5 * time.Second)
 		if l.take(); len(l.times) != 2500 {
 			t.Errorf("told of %d, want 2500", len(l.times))
 		}
@@ -163,52 +173,68 @@ func TestCompletionStreamOfMany(t *testing.T) {
 	})
 }
 
-// slowHistory shows completions only so long after they were fired, as a copy
-// of a database does that is behind.
-type slowHistory struct {
-	timer.Store
-	mu    sync.Mutex
-	delay map[string]time.Duration
-}
-
-func (s *slowHistory) hold(id string, delay time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.delay[id] = delay
-}
-
-func (s *slowHistory) Completions(ctx context.Context, from time.Time, after string, limit int) ([]timer.Completion, error) {
-	all, err := s.Store.Completions(ctx, from, after, limit)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []timer.Completion
-	for _, c := range all {
-		if time.Since(c.Fired) >= s.delay[c.Timer] {
-			out = append(out, c)
-		}
-	}
-	return out, err
-}
-
-// TestCompletionsThatShowLate: some show seconds after others that fired later,
-// and some when nothing else happens any more.
-func TestCompletionsThatShowLate(t *testing.T) {
+// TestCompletionsAfterTheClockWasSetBack: the store dates what fires by clocks
+// that are set back by an hour, and forward again.
+func TestCompletionsAfterTheClockWasSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := &slowHistory{delay: map[string]time.Duration{}}
-		c := newClockwork(t, func(o *timer.Options) {
-			slow.Store = o.Store
-			o.Store = slow
-		})
+		c := newClockwork(t, nil)
 		l := c.listen(c.handler, "", "")
-		for i := range 40 {
-			if i%3 == 0 {
-				slow.hold(fmt.Sprintf("t%03d", i), 2500*time.Millisecond)
+		fire := func(from, to int, offset time.Duration) {
+			t.Helper()
+			var ids []string
+			var specs []timer.Spec
+			for i := from; i < to; i++ {
+				ids = append(ids, fmt.Sprintf("t%03d", i))
+				specs = append(specs, timer.Spec{ID: ids[len(ids)-1], At: time.Now().Add(-2 * time.Hour)})
 			}
-			c.set(i, i+1)
-			<-time.After(200 * time.Millisecond)
+			now := time.Now().Add(offset)
+			if _, err := c.Store.Put(t.Context(), specs, now); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Store.Fire(t.Context(), timer.Firing{IDs: ids, Now: now, Server: "elsewhere"}); err != nil {
+				t.Fatal(err)
+			}
+			// Whatever else fires here lets listeners look.
+			if _, err := c.Set(t.Context(), timer.Spec{ID: fmt.Sprintf("now%d", from), At: time.Now()}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
 		}
-		<-time.After(10 * time.Second)
-		l.each(0, 40, 1)
+		fire(0, 5, 0)
+		time.Sleep(10 * time.Second)
+		fire(5, 10, -time.Hour)
+		time.Sleep(10 * time.Second)
+		fire(10, 15, 0)
+		l.each(0, 15, 1)
+		middle := l.last
+		l.close()
+		fire(15, 20, -time.Hour)
+		back := c.listen(c.handler, "", middle)
+		fire(20, 25, -30*time.Minute)
+		back.each(15, 25, 1)
+		if back.times["t014"] != 0 {
+			t.Errorf("told again of %v", back.times)
+		}
+		back.close()
+	})
+}
+
+// TestOldNamesOfEvents: a listener comes back that was here before events were
+// named by their positions.
+func TestOldNamesOfEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClockwork(t, nil)
+		c.set(0, 3)
+		time.Sleep(10 * time.Second)
+		at := time.Now()
+		c.set(3, 6)
+		time.Sleep(time.Second)
+		l := c.listen(c.handler, "", fmt.Sprintf("%d:t002", at.UnixMicro()))
+		time.Sleep(time.Second)
+		l.each(3, 6, 1)
+		if len(l.times) != 3 {
+			t.Errorf("told of %v", l.times)
+		}
 		l.close()
 	})
 }
@@ -227,7 +253,7 @@ func TestStreamDoesNotWaitForTheLog(t *testing.T) {
 		c := newClockwork(t, func(o *timer.Options) { o.Log = brokenLog{} })
 		l := c.listen(c.handler, "", "")
 		c.set(0, 10)
-		<-time.After(time.Second)
+		time.Sleep(time.Second)
 		l.each(0, 10, 1)
 		l.close()
 	})
@@ -237,7 +263,7 @@ func TestStreamEndsWithTheService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClockwork(t, nil)
 		l := c.listen(c.handler, "", "")
-		<-time.After(time.Second)
+		time.Sleep(time.Second)
 		c.fake.lifecycle.Stopping()
 		<-l.done
 	})
@@ -245,7 +271,7 @@ func TestStreamEndsWithTheService(t *testing.T) {
 
 func TestRedisStatsWithoutRedis(t *testing.T) {
 	d := newFake().deps()
-	if w := ask(httpapi.New(d, httpapi.Options{}), http.MethodGet, "http://localhost/debug/redis/stats"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "no Redis") {
+	if w := ask(httpapi.New(d, httpapi.Options{}), http.MethodGet, "http://localhost/debug/redis/stats"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "does not use Redis") {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 	d.Redis = func(context.Context) (any, error) { return map[string]int{"keys": 7}, nil }
@@ -255,4 +281,30 @@ func TestRedisStatsWithoutRedis(t *testing.T) {
 			t.Errorf("with %q: got %d %s", token, w.Code, w.Body)
 		}
 	}
+}
+
+// TestCompletionsFromElsewhere: a reader is told when it may have missed some.
+func TestCompletionsFromElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClockwork(t, nil)
+		before := c.listen(c.handler, "", "")
+		before.take().close()
+		if before.last != "0" || before.began.Missed {
+			t.Errorf("before anything has fired: %+v", before.began)
+		}
+		c.set(0, 5)
+		time.Sleep(10 * time.Second)
+		// It comes back with what it had when nothing had fired; the address is older.
+		back := c.listen(c.handler, "?after=3", before.last)
+		back.each(0, 5, 1)
+		back.close()
+		if back.began.Missed {
+			t.Errorf("nothing was missed: %+v", back.began)
+		}
+		beyond := c.listen(c.handler, "", "5000")
+		beyond.take().close()
+		if !beyond.began.Missed || beyond.began.Position != 5 || len(beyond.times) != 0 {
+			t.Errorf("a position that is not reached yet: %+v", beyond.began)
+		}
+	})
 }

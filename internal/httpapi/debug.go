@@ -9,14 +9,20 @@ import (
 	"sluice/internal/domain"
 )
 
-func (s *server) registerDebug(api huma.API) {
-	register(s, api, operation{id: "redis-stats", method: http.MethodGet, path: "/debug/redis/stats", tag: "probes",
-		summary: "Show how Redis fares: counters alone, no keys are searched", errors: []int{http.StatusNotFound}}, s.redisStats)
+// debugRoutes serve what helps to find faults.
+type debugRoutes struct {
+	*common
+	Redis func(ctx context.Context) (any, error)
 }
 
-func (s *server) redisStats(ctx context.Context, _ *struct{}) (*body[any], error) {
+func (s *debugRoutes) registerDebug(api huma.API) {
+	register(s, api, operation{id: "redis-stats", method: http.MethodGet, path: "/debug/redis/stats", tag: "probes",
+		summary: "Show the state of Redis, from its counters; no keys are scanned", errors: []int{http.StatusNotFound}}, s.redisStats)
+}
+
+func (s *debugRoutes) redisStats(ctx context.Context, _ *struct{}) (*body[any], error) {
 	if s.Redis == nil {
-		return nil, domain.Errorf(domain.CodeNotFound, "this service uses no Redis; everything is in its own process")
+		return nil, domain.Errorf(domain.CodeNotFound, "this service does not use Redis; everything is in its own process")
 	}
 	stats, err := s.Redis(ctx)
 	return &body[any]{stats}, err

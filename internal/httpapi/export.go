@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/export"
 	"sluice/internal/httpapi/wire"
@@ -24,7 +25,16 @@ const (
 	exportPatience = 5 * time.Minute
 )
 
-func (s *server) registerExport(api huma.API) {
+// exportRoutes serve what was collected, one kind at a time.
+type exportRoutes struct {
+	*common
+	accountFinder
+	Reader     AccountReader
+	Documents  document.Reader
+	Statistics StatisticsReader
+}
+
+func (s *exportRoutes) registerExport(api huma.API) {
 	op := operation{id: "export", method: http.MethodGet, path: "/api/v1/export", tag: "export",
 		summary: "Stream rows of one kind; the trailer " + wire.TrailerRows + " ends a complete answer",
 		errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity}}.huma()
@@ -42,19 +52,20 @@ func (s *server) registerExport(api huma.API) {
 		}
 		return &huma.StreamResponse{Body: func(answer huma.Context) { s.export(ctx, answer, op.OperationID, o) }}, nil
 	})
+	s.describeKinds(api.OpenAPI().Paths[op.Path].Get)
 }
 
 type exportInput struct {
-	Kind    string   `query:"kind" required:"true" enum:"repositories,commits,issues,pulls,events,statistics"`
+	Kind    string   `query:"kind" required:"true"`
 	Format  string   `query:"format" default:"jsonl" enum:"jsonl,csv,parquet"`
-	Account []string `query:"account,explode" maxItems:"1000" doc:"Only of these accounts: an id or a login each; all accounts if there is none"`
-	Source  string   `query:"source" maxLength:"50" default:"github" doc:"Where logins are looked up"`
+	Account []string `query:"account,explode" maxItems:"1000" doc:"Only of these accounts: an id or a login each; all accounts if none is given"`
+	Source  string   `query:"source" maxLength:"50" doc:"Where logins are looked up"`
 	Since   string   `query:"since" maxLength:"50" doc:"Only what was created, or committed, at that time or later: RFC 3339, or a day in UTC"`
 	Until   string   `query:"until" maxLength:"50" doc:"Only what was created, or committed, before that time"`
 }
 
 // exportOptions reads and checks a request.
-func (s *server) exportOptions(ctx context.Context, in *exportInput) (o export.Options, err error) {
+func (s *exportRoutes) exportOptions(ctx context.Context, in *exportInput) (o export.Options, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	o.Kind, o.Format = export.Kind(in.Kind), export.Format(in.Format)
@@ -64,7 +75,7 @@ func (s *server) exportOptions(ctx context.Context, in *exportInput) (o export.O
 	if o.Until, err = export.ParseInstant(in.Until); err != nil {
 		return o, domain.Errorf(domain.CodeInvalid, "until: %w", err)
 	}
-	if err := o.Check(); err != nil {
+	if err := o.Check(s.kinds); err != nil {
 		return o, err
 	}
 	if len(in.Account) == 0 {
@@ -84,13 +95,13 @@ func (s *server) exportOptions(ctx context.Context, in *exportInput) (o export.O
 // export streams the rows. An error that comes too late to be told as a
 // problem cuts the connection, so that the reader does not take what it has
 // for everything.
-func (s *server) export(ctx context.Context, hctx huma.Context, operation string, o export.Options) {
+func (s *exportRoutes) export(ctx context.Context, hctx huma.Context, operation string, o export.Options) {
 	_, w := humago.Unwrap(hctx)
 	ctx, cancel := s.untilStopping(ctx)
 	defer cancel()
 	answer := &exportAnswer{w: w, control: http.NewResponseController(w), options: o}
 	out := bufio.NewWriterSize(answer, exportHeld)
-	rows, err := export.Export(ctx, export.Sources{Documents: s.Documents, Statistics: s.Reader, Ranking: s.Statistics}, o, out)
+	rows, err := export.Export(ctx, export.Sources{Documents: s.Documents, Kinds: s.kinds, Statistics: s.Reader, Ranking: s.Statistics}, o, out)
 	if err == nil {
 		err = out.Flush()
 	}
@@ -105,22 +116,9 @@ func (s *server) export(ctx context.Context, hctx huma.Context, operation string
 		return
 	}
 	if ctx.Err() == nil && answer.err == nil {
-		s.Log.ErrorContext(ctx, "export broke off", "kind", o.Kind, "rows", rows, "error", err)
+		s.Log.ErrorContext(ctx, "the export broke off", "kind", o.Kind, "rows", rows, "error", err)
 	}
 	panic(http.ErrAbortHandler)
-}
-
-// untilStopping ends with ctx or when the service stops.
-func (s *server) untilStopping(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-s.Lifecycle.stopping:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
 }
 
 // exportAnswer begins to answer with the first piece.

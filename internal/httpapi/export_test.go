@@ -25,6 +25,7 @@ import (
 	"sluice/internal/httpapi/apitest"
 	"sluice/internal/httpapi/wire"
 	githubsim "sluice/internal/simulator/github"
+	"sluice/internal/source/github"
 )
 
 // fetch makes a GET request and reads the whole answer.
@@ -93,20 +94,20 @@ func truthOf(kind string, truth githubsim.Truth) []string {
 	}
 	for _, r := range truth.Repositories {
 		switch export.Kind(kind) {
-		case export.KindRepositories:
+		case "repositories":
 			ids = append(ids, fmt.Sprint(r.ID))
-		case export.KindIssues:
+		case "issues":
 			items(r.Issues)
-		case export.KindPulls:
+		case "pulls":
 			items(r.Pulls)
-		case export.KindCommits:
+		case "commits":
 			for _, c := range r.Commits {
 				ids = append(ids, fmt.Sprintf("%d:%s", r.ID, c.SHA))
 			}
 		}
 	}
 	switch export.Kind(kind) {
-	case export.KindEvents:
+	case "events":
 		ids = append(ids, truth.Events...)
 	case export.KindStatistics:
 		ids = append(ids, "1")
@@ -127,7 +128,7 @@ func TestExportEqualsTruth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range export.Kinds() {
+	for _, kind := range export.Kinds(github.Kinds()) {
 		want := truthOf(kind, truth)
 		for _, format := range export.Formats() {
 			q := url.Values{"kind": {kind}, "format": {format}, "account": {login}}
@@ -207,7 +208,7 @@ func (l *library) Get(context.Context, docs.Key) (docs.Document, bool, error) {
 func (l *library) Count(context.Context, int64) (map[docs.Kind]int64, error) { return nil, nil }
 
 func (l *library) Scan(ctx context.Context, q docs.Query, fn func(*docs.Document) error) error {
-	if q.Kind != docs.KindCommit {
+	if q.Kind != github.KindCommit {
 		return nil
 	}
 	for i := range l.rows {

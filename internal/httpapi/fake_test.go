@@ -14,6 +14,8 @@ import (
 	"sluice/internal/httpapi"
 	"sluice/internal/httpapi/apitest"
 	"sluice/internal/httpapi/wire"
+	"sluice/internal/source"
+	"sluice/internal/source/github"
 	"sluice/internal/state"
 )
 
@@ -34,6 +36,9 @@ type fake struct {
 	watched bool
 }
 
+// described is what is collected, as far as the API must know.
+var described = []source.Description{github.Describe()}
+
 func newFake() *fake {
 	f := &fake{changed: make(chan struct{}, 1), lifecycle: httpapi.NewLifecycle()}
 	f.lifecycle.Ready()
@@ -43,7 +48,7 @@ func newFake() *fake {
 
 func (f *fake) deps() httpapi.Deps {
 	log := slog.New(slog.NewTextHandler(&f.log, nil))
-	return httpapi.Deps{Orchestrator: f, Observer: f, Reader: f, Lifecycle: f.lifecycle, Log: log}
+	return httpapi.Deps{Orchestrator: f, Observer: f, Reader: f, Lifecycle: f.lifecycle, Log: log, Sources: described}
 }
 
 // get makes a request without a network and returns the problem, if it is one.
@@ -115,6 +120,8 @@ func (f *fake) Runs(_ context.Context, q state.RunQuery) ([]domain.Run, error) {
 
 func (f *fake) Ledger(context.Context, int64) ([]state.LedgerLine, error) { return nil, f.err }
 
+func (f *fake) Summary(context.Context, int64) ([]state.LedgerLine, error) { return nil, f.err }
+
 func (f *fake) Check(context.Context) error { return f.err }
 
 func (f *fake) Progress(_ context.Context, run domain.Run) (engine.Progress, error) {
@@ -132,4 +139,13 @@ func (f *fake) Watch() (<-chan struct{}, func()) {
 		defer f.mu.Unlock()
 		f.watched = false
 	}
+}
+
+// WithoutStatistics implements httpapi.ListReader.
+func (f *fake) WithoutStatistics(context.Context, int) ([]domain.Run, error) { return nil, nil }
+
+// ListRuns implements httpapi.ListReader.
+func (f *fake) ListRuns(ctx context.Context, q state.RunList) (state.Page[domain.Run], error) {
+	runs, err := f.Runs(ctx, state.RunQuery{AccountID: q.AccountID, Limit: q.Limit})
+	return state.Page[domain.Run]{Items: runs}, err
 }

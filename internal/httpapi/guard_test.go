@@ -1,18 +1,26 @@
 package httpapi_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"sluice/internal/domain"
 	"sluice/internal/httpapi"
 )
 
+// asked counts requests: each comes from another address, as wrong tokens are
+// counted by address.
+var asked atomic.Uint32
+
 // ask makes one request without a network and returns the status.
 func ask(h http.Handler, method, url string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, url, nil)
+	n := asked.Add(1)
+	r.RemoteAddr = fmt.Sprintf("10.%d.%d.%d:1", byte(n>>16), byte(n>>8), byte(n))
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
@@ -86,27 +94,41 @@ func TestForeignOrigin(t *testing.T) {
 	}
 }
 
-func TestListen(t *testing.T) {
-	for _, addr := range []string{":0", "0.0.0.0:0", "[::]:0"} {
-		_, err := httpapi.Listen(addr, "")
-		if domain.CodeOf(err) != domain.CodeInvalid || !strings.Contains(err.Error(), "--api-token") {
-			t.Errorf("%s without a token: %v", addr, err)
+// TestForeignPagesLoadNothing is about what <img src> can do: reading a
+// snapshot that is old asks the upstream for it.
+func TestForeignPagesLoadNothing(t *testing.T) {
+	h := guarded("")
+	for site, refused := range map[string]bool{"cross-site": true, "same-site": true, "same-origin": false, "none": false, "": false} {
+		for _, path := range []string{"/api/v1/runs", "/api/v1/snapshots/maplestory/x", "/metrics"} {
+			w := ask(h, http.MethodGet, "http://localhost:8090"+path, "Sec-Fetch-Site", site, "Sec-Fetch-Mode", "no-cors")
+			if (w.Code == http.StatusForbidden) != refused {
+				t.Errorf("%s for %q: got %d", path, site, w.Code)
+			}
+		}
+		if w := ask(h, http.MethodGet, "http://localhost:8090/livez", "Sec-Fetch-Site", site); w.Code != http.StatusOK {
+			t.Errorf("/livez for %q: got %d", site, w.Code)
 		}
 	}
-	for addr, token := range map[string]string{"127.0.0.1:0": "", "localhost:0": "", "0.0.0.0:0": "s3cret"} {
-		l, err := httpapi.Listen(addr, token)
+}
+
+func TestListen(t *testing.T) {
+	for addr, exposed := range map[string]bool{":0": true, "0.0.0.0:0": true, "[::]:0": true, "127.0.0.1:0": false, "localhost:0": false} {
+		l, err := httpapi.Listen(addr)
 		if err != nil {
 			t.Errorf("%s: %v", addr, err)
 			continue
 		}
-		if _, err := httpapi.Listen(l.Addr().String(), token); domain.CodeOf(err) != domain.CodeConflict {
+		if got := httpapi.Exposed(l); got != exposed {
+			t.Errorf("%s is exposed: %v", addr, got)
+		}
+		if _, err := httpapi.Listen(l.Addr().String()); domain.CodeOf(err) != domain.CodeConflict {
 			t.Errorf("listening twice on %s: %v", l.Addr(), err)
 		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, err := httpapi.Listen("127.0.0.1:http:x", ""); domain.CodeOf(err) != domain.CodeInvalid {
+	if _, err := httpapi.Listen("127.0.0.1:http:x"); domain.CodeOf(err) != domain.CodeInvalid {
 		t.Errorf("a wrong address: %v", err)
 	}
 }

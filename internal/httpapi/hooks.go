@@ -1,64 +1,172 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
-	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 
 	"sluice/internal/domain"
 	"sluice/internal/httpapi/wire"
+	"sluice/internal/source"
 )
 
-func (s *server) registerHooks(api huma.API) {
-	register(s, api, operation{id: "github-hook", method: http.MethodPost, path: githubHookPath, tag: "runs",
-		summary: "Take a webhook of GitHub: what it is about is collected again", status: http.StatusAccepted, body: githubHookSize,
-		errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity}}, s.githubHook)
+// hookRoutes take the webhooks of every source whose upstream sends some.
+type hookRoutes struct {
+	*common
+	Reader       AccountReader
+	Orchestrator RunKeeper
+	// HookSecrets are what they are signed with, by the source's name.
+	HookSecrets map[string]string
+	// largeHooks has a place for each large webhook that is being read.
+	largeHooks chan struct{}
 }
 
-// githubHookSize is the most that GitHub sends.
-const githubHookSize = 25 << 20
-
-// githubHookPath needs no token of ours: GitHub cannot send one. The signature
-// stands for it.
-const githubHookPath = "/api/v1/hooks/github"
-
-type hookInput struct {
-	Event     string `header:"X-GitHub-Event" maxLength:"100"`
-	Type      string `header:"Content-Type" maxLength:"200"`
-	Signature string `header:"X-Hub-Signature-256" maxLength:"200"`
-	RawBody   []byte
-}
-
-// githubHook begins a run of every account that an event is about and that is
-// not being collected already.
-func (s *server) githubHook(ctx context.Context, in *hookInput) (*body[wire.HookAnswer], error) {
-	if s.HookSecret == "" {
-		return nil, domain.Errorf(domain.CodeNotFound, "webhooks of GitHub are not taken; set SLUICE_GITHUB_HOOK_SECRET to the secret that GitHub signs them with")
+func (s *hookRoutes) registerHooks(api huma.API) {
+	for _, from := range s.Sources {
+		if from.Hook != nil {
+			s.registerHook(api, hookReceiver{Description: from, secret: s.HookSecrets[from.Name]})
+		}
 	}
-	if !signedBy(s.HookSecret, in.RawBody, in.Signature) {
-		return nil, domain.Errorf(domain.CodeUnauthorized, "the signature of this webhook is not that of the secret that was set for it")
+}
+
+func (s *hookRoutes) registerHook(api huma.API, from hookReceiver) {
+	path := hookPath(from.Name)
+	o := operation{id: from.Name + "-hook", method: http.MethodPost, path: path, tag: "runs",
+		summary: "Receive a webhook from " + from.Title + ": what it is about is collected again", status: http.StatusAccepted,
+		errors: []int{http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}}
+	op := o.huma()
+	op.Parameters = from.headers()
+	huma.Register(api, op, func(ctx context.Context, in *hookInput) (*body[wire.HookAnswer], error) {
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		out, err := s.receiveHook(ctx, from, in)
+		if errors.Is(err, errHooksBusy) {
+			return nil, huma.ErrorWithHeaders(s.problem(ctx, o.id, err), http.Header{"Retry-After": {"10"}})
+		}
+		if errors.Is(err, errHookTooLarge) {
+			return nil, newProblem(domain.CodeInvalid, http.StatusRequestEntityTooLarge,
+				fmt.Sprintf("a webhook from %s has at most %d MiB", from.Title, from.Hook.MaxBytes>>20))
+		}
+		if broken := (*brokenHookError)(nil); errors.As(err, &broken) {
+			return nil, brokenBody(broken.error)
+		}
+		if err != nil {
+			return nil, s.problem(ctx, o.id, err)
+		}
+		return out, nil
+	})
+	// Described afterwards: huma would read what it knows to have a body.
+	text := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}
+	api.OpenAPI().Paths[path].Post.RequestBody = &huma.RequestBody{
+		Description: "What " + from.Title + " sends", Required: true,
+		Content: map[string]*huma.MediaType{"application/json": text, "application/x-www-form-urlencoded": text},
+	}
+}
+
+// smallHook is what a webhook may have without taking a place among the large
+// ones, and large ones are so few at a time: whoever sends them is not known
+// before the last byte.
+const smallHook, largeHooks = 64 << 10, 2
+
+// hookPath is where the webhooks of a source come in. It needs no token of ours:
+// the upstream cannot send one. The signature stands for it.
+func hookPath(source string) string { return "/api/v1/hooks/" + source }
+
+// takesHooksAt reports whether webhooks come in at a path.
+func (s *common) takesHooksAt(path string) bool {
+	_, takes := s.hookOf(path)
+	return takes
+}
+
+// hookOf is the source whose webhooks come in at a path.
+func (s *common) hookOf(path string) (source string, takes bool) {
+	for _, d := range s.Sources {
+		if d.Hook != nil && path == hookPath(d.Name) {
+			return d.Name, true
+		}
+	}
+	return "", false
+}
+
+var (
+	errHooksBusy    = domain.Errorf(domain.CodeUnavailable, "other large webhooks are being read; send this one again in a few seconds")
+	errHookTooLarge = domain.Errorf(domain.CodeInvalid, "the webhook is too large")
+)
+
+// brokenHookError says that a webhook did not come as its header said.
+type brokenHookError struct{ error }
+
+// hookReceiver takes the webhooks of one source.
+type hookReceiver struct {
+	source.Description
+	// secret is what they are signed with; "" takes none.
+	secret string
+}
+
+const hookTypeHeader = "Content-Type"
+
+// headers are what is read of a webhook beside its body.
+func (h *hookReceiver) headers() []*huma.Param {
+	header := func(name string, most int, doc string) *huma.Param {
+		return &huma.Param{Name: name, In: "header", Description: doc, Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &most, Description: doc}}
+	}
+	return []*huma.Param{
+		header(h.Hook.EventHeader, 100, ""), header(hookTypeHeader, 200, ""), header(h.Hook.SignatureHeader, 200, ""),
+		header(h.Hook.DeliveryHeader, 100, "A delivery that is repeated answers with the run that it started"),
+	}
+}
+
+// hookInput is a webhook. What its headers are called is the source's to say.
+type hookInput struct {
+	header func(name string) string
+	body   io.Reader
+}
+
+// Resolve implements huma.Resolver: the body is not read before it must be.
+func (in *hookInput) Resolve(ctx huma.Context) (wrong []error) {
+	in.header, in.body = ctx.Header, ctx.BodyReader()
+	for _, p := range ctx.Operation().Parameters {
+		if value := ctx.Header(p.Name); utf8.RuneCountInString(value) > *p.Schema.MaxLength {
+			wrong = append(wrong, &huma.ErrorDetail{
+				Message: fmt.Sprintf(validation.MsgExpectedMaxLength, *p.Schema.MaxLength), Location: "header." + p.Name, Value: value,
+			})
+		}
+	}
+	return wrong
+}
+
+// receiveHook begins a run of every account that an event is about and that is
+// not being collected already.
+func (s *hookRoutes) receiveHook(ctx context.Context, from hookReceiver, in *hookInput) (*body[wire.HookAnswer], error) {
+	text, err := s.readHook(from, in)
+	if err != nil {
+		return nil, err
 	}
 	answer := wire.HookAnswer{Runs: []domain.Run{}}
-	if in.Event == "ping" {
-		// GitHub tries out whether somebody is here.
+	if in.header(from.Hook.EventHeader) == from.Hook.Trial {
+		// The upstream tries out whether somebody is here.
 		return &body[wire.HookAnswer]{answer}, nil
 	}
-	for _, login := range loginsOf(payloadOf(in)) {
-		a, err := s.Reader.AccountByLogin(ctx, "github", login)
+	for _, login := range from.Hook.Logins(in.header(hookTypeHeader), text) {
+		a, err := s.Reader.AccountByLogin(ctx, from.Name, login)
 		if domain.CodeOf(err) == domain.CodeNotFound || err == nil && a.State != domain.AccountActive {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		run, err := s.Orchestrator.StartRun(ctx, a.ID, domain.TriggerWebhook, domain.PriorityHigh)
+		run, err := s.startHooked(ctx, a.ID, in.header(from.Hook.DeliveryHeader))
 		if err != nil && domain.CodeOf(err) != domain.CodeConflict {
 			return nil, err
 		}
@@ -70,43 +178,65 @@ func (s *server) githubHook(ctx context.Context, in *hookInput) (*body[wire.Hook
 	return &body[wire.HookAnswer]{answer}, nil
 }
 
-// payloadOf finds the event in what GitHub sends: JSON, or a form with a field
-// of JSON, as the webhook was set up.
-func payloadOf(in *hookInput) []byte {
-	if !strings.HasPrefix(in.Type, "application/x-www-form-urlencoded") {
-		return in.RawBody
+// startHooked begins the run that a webhook asks for. A delivery is sent again
+// when an answer was lost: one that has a name begins one run.
+func (s *hookRoutes) startHooked(ctx context.Context, account int64, delivery string) (domain.Run, error) {
+	if delivery == "" {
+		return s.Orchestrator.StartRun(ctx, account, domain.TriggerWebhook, domain.PriorityHigh)
 	}
-	// What is no form names nobody.
-	form, _ := url.ParseQuery(string(in.RawBody))
-	return []byte(form.Get("payload"))
+	return s.Orchestrator.StartDelivered(ctx, account, delivery)
 }
 
-// signedBy checks what GitHub puts into X-Hub-Signature-256.
-func signedBy(secret string, text []byte, signature string) bool {
-	given, err := hex.DecodeString(strings.TrimPrefix(signature, "sha256="))
-	if err != nil || !strings.HasPrefix(signature, "sha256=") {
-		return false
+// readHook reads a webhook and proves who sent it. What cannot be one is
+// refused before anything of it is read.
+func (s *hookRoutes) readHook(from hookReceiver, in *hookInput) ([]byte, error) {
+	if from.secret == "" {
+		return nil, domain.Errorf(domain.CodeNotFound, "webhooks from %s are not accepted; set %s to the secret that %s signs them with",
+			from.Title, hookVariable(from.Hook.Setting), from.Title)
 	}
-	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write(text)
-	return hmac.Equal(given, mac.Sum(nil))
+	wrong := domain.Errorf(domain.CodeUnauthorized, "the signature of this webhook was not made with the secret that is configured")
+	signature, hashed := strings.CutPrefix(in.header(from.Hook.SignatureHeader), "sha256=")
+	given, err := hex.DecodeString(signature)
+	if err != nil || len(given) != sha256.Size || !hashed {
+		return nil, wrong
+	}
+	mac := hmac.New(sha256.New, []byte(from.secret))
+	signed := io.TeeReader(in.body, mac)
+	text, err := io.ReadAll(io.LimitReader(signed, smallHook))
+	if err != nil {
+		return nil, &brokenHookError{err}
+	}
+	if len(text) == smallHook {
+		text, err = s.readLargeHook(text, signed, from.Hook.MaxBytes)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !hmac.Equal(given, mac.Sum(nil)) {
+		return nil, wrong
+	}
+	return text, nil
 }
 
-// loginsOf lists whom an event is about: whose repository, and who did it.
-func loginsOf(text []byte) []string {
-	var event struct {
-		Repository struct {
-			Owner struct{ Login string }
-		}
-		Sender struct{ Login string }
+// readLargeHook reads the rest of a webhook, if there is a place for it.
+func (s *hookRoutes) readLargeHook(text []byte, rest io.Reader, most int) ([]byte, error) {
+	select {
+	case s.largeHooks <- struct{}{}:
+		defer func() { <-s.largeHooks }()
+	default:
+		return nil, errHooksBusy
 	}
-	// What is no such object names nobody.
-	_ = json.Unmarshal(text, &event)
-	var logins []string
-	for _, login := range []string{event.Repository.Owner.Login, event.Sender.Login} {
-		if login != "" && (len(logins) == 0 || !strings.EqualFold(logins[0], login)) {
-			logins = append(logins, login)
-		}
+	all := bytes.NewBuffer(text)
+	if _, err := all.ReadFrom(io.LimitReader(rest, int64(most-smallHook+1))); err != nil {
+		return nil, &brokenHookError{err}
 	}
-	return logins
+	if all.Len() > most {
+		return nil, errHookTooLarge
+	}
+	return all.Bytes(), nil
+}
+
+// hookVariable is the environment variable of a setting.
+func hookVariable(setting string) string {
+	return "SLUICE_" + strings.ToUpper(strings.ReplaceAll(setting, "-", "_"))
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	"sluice/internal/httpapi/apitest"
 	"sluice/internal/httpapi/wire"
 	githubsim "sluice/internal/simulator/github"
+	"sluice/internal/source/github"
+	"sluice/internal/state"
 )
 
 const hookSecret = "hook-verysecret"
@@ -25,6 +28,8 @@ type hooked struct {
 	*testing.T
 	service *apitest.Service
 	handler http.Handler
+	// delivery, if set, names what is sent.
+	delivery string
 }
 
 func newHooked(t *testing.T, secret string) *hooked {
@@ -32,9 +37,9 @@ func newHooked(t *testing.T, secret string) *hooked {
 	s := apitest.Start(t, apitest.Options{})
 	handler := httpapi.New(httpapi.Deps{
 		Orchestrator: s.Engine, Observer: s.Engine, Reader: s.State, Quota: s.Quota, Statistics: s.Statistics, Documents: s.Documents,
-		Lifecycle: s.Lifecycle, HookSecret: secret,
+		Lifecycle: s.Lifecycle, Sources: described, HookSecrets: map[string]string{github.Name: secret},
 	}, httpapi.Options{APIToken: "api-token"})
-	return &hooked{t, s, handler}
+	return &hooked{T: t, service: s, handler: handler}
 }
 
 // sign is what GitHub puts into X-Hub-Signature-256.
@@ -50,6 +55,9 @@ func (h *hooked) send(text, signature string, status int) wire.HookAnswer {
 	r := httptest.NewRequest(http.MethodPost, "http://sluice.example/api/v1/hooks/github", strings.NewReader(text))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-GitHub-Event", "push")
+	if h.delivery != "" {
+		r.Header.Set("X-GitHub-Delivery", h.delivery)
+	}
 	if signature != "" {
 		r.Header.Set("X-Hub-Signature-256", signature)
 	}
@@ -89,7 +97,7 @@ func TestHooksAreRefused(t *testing.T) {
 		"the old kind": "sha1=" + strings.TrimPrefix(good, "sha256="),
 	} {
 		t.Run(name, func(t *testing.T) {
-			(&hooked{t, h.service, h.handler}).send(text, signature, http.StatusUnauthorized)
+			(&hooked{T: t, service: h.service, handler: h.handler}).send(text, signature, http.StatusUnauthorized)
 		})
 	}
 	h.send(text, good, http.StatusAccepted)
@@ -99,6 +107,98 @@ func TestHooksAreRefused(t *testing.T) {
 			t.Errorf("%s: got %d", path, w.Code)
 		}
 	}
+}
+
+// measured counts what is read of a body; it never ends by itself.
+type measured struct {
+	size, read int64
+	// reached, if set, is closed when so much was read; the rest comes after gate.
+	at            int64
+	reached, gate chan struct{}
+}
+
+func (m *measured) Read(p []byte) (int, error) {
+	if m.gate != nil && m.read >= m.at {
+		if m.reached != nil {
+			close(m.reached)
+			m.reached = nil
+		}
+		<-m.gate
+	}
+	n := min(int64(len(p)), m.size-m.read)
+	m.read += n
+	if n == 0 {
+		return 0, io.EOF
+	}
+	return int(n), nil
+}
+
+func (h *hooked) sendBody(body io.Reader, signature string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "http://sluice.example/api/v1/hooks/github", body)
+	if signature != "" {
+		r.Header.Set("X-Hub-Signature-256", signature)
+	}
+	w := httptest.NewRecorder()
+	h.handler.ServeHTTP(w, r)
+	return w
+}
+
+// TestHooksOfStrangersAreNotRead counts the bytes that somebody without the
+// secret can have read.
+func TestHooksOfStrangersAreNotRead(t *testing.T) {
+	wrong := sign("another", "text")
+	for name, test := range map[string]struct {
+		secret, signature string
+		status            int
+	}{
+		"no secret is set":       {"", wrong, http.StatusNotFound},
+		"no signature":           {hookSecret, "", http.StatusUnauthorized},
+		"no signature of SHA256": {hookSecret, "sha1=00", http.StatusUnauthorized},
+		"a short signature":      {hookSecret, "sha256=00", http.StatusUnauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := &measured{size: 24 << 20}
+			if w := newHooked(t, test.secret).sendBody(body, test.signature); w.Code != test.status || body.read != 0 {
+				t.Errorf("got %d after %d bytes", w.Code, body.read)
+			}
+		})
+	}
+	h := newHooked(t, hookSecret)
+	over := &measured{size: 1 << 40}
+	if w := h.sendBody(over, wrong); w.Code != http.StatusRequestEntityTooLarge || over.read > 26<<20 {
+		t.Errorf("an endless one: got %d after %d bytes", w.Code, over.read)
+	}
+}
+
+// TestFewLargeHooksAtATime holds as many as are read at once; others are told
+// to come back, and small ones pass.
+func TestFewLargeHooksAtATime(t *testing.T) {
+	h := newHooked(t, hookSecret)
+	wrong, gate := sign("another", "text"), make(chan struct{})
+	held := make(chan int, 2)
+	for range 2 {
+		body := &measured{size: 1 << 20, at: 512 << 10, reached: make(chan struct{}), gate: gate}
+		reached := body.reached
+		go func() { held <- h.sendBody(body, wrong).Code }()
+		<-reached
+	}
+	for range 40 {
+		body := &measured{size: 24 << 20}
+		w := h.sendBody(body, wrong)
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || body.read > 64<<10 {
+			t.Fatalf("one more: got %d, Retry-After: %q, after %d bytes", w.Code, w.Header().Get("Retry-After"), body.read)
+		}
+	}
+	text := `{"sender":{"login":"octocat"}}`
+	h.send(text, sign(hookSecret, text), http.StatusAccepted)
+	close(gate)
+	for range 2 {
+		if status := <-held; status != http.StatusUnauthorized {
+			t.Errorf("one that was held: got %d", status)
+		}
+	}
+	large := text + strings.Repeat(" ", 1<<20)
+	h.send(large, sign(hookSecret, large), http.StatusAccepted)
 }
 
 func TestHooksBeginRuns(t *testing.T) {
@@ -157,4 +257,43 @@ func TestHooksBeginRuns(t *testing.T) {
 	if answer := h.event(who.Login, other.Login); len(answer.Runs) != 0 {
 		t.Errorf("paused and deleted accounts began %+v", answer.Runs)
 	}
+}
+
+// TestADeliveryBeginsOneRun sends a delivery again after the run that it began
+// has ended, as GitHub does when an answer was lost or somebody asks it to.
+func TestADeliveryBeginsOneRun(t *testing.T) {
+	h := newHooked(t, hookSecret)
+	who := h.service.Signup(0)
+	a, first, err := h.service.Engine.Signup(t.Context(), who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.service.Wait(t, first.ID)
+	one := func(delivery string) domain.Run {
+		t.Helper()
+		h.delivery = delivery
+		answer := h.event(who.Login, who.Login)
+		if len(answer.Runs) != 1 || answer.Runs[0].Trigger != domain.TriggerWebhook {
+			t.Fatalf("delivery %q brought %+v", delivery, answer)
+		}
+		return h.service.Wait(t, answer.Runs[0].ID)
+	}
+	begun := one("72d3162e-cc78-11e3-81ab-4c9367dc0958")
+	if again := one("72d3162e-cc78-11e3-81ab-4c9367dc0958"); again.ID != begun.ID {
+		t.Errorf("the same delivery began run %d, then run %d", begun.ID, again.ID)
+	}
+	if other := one("another"); other.ID == begun.ID {
+		t.Error("another delivery began no run")
+	}
+	// Events that have no name are not taken for each other.
+	if nameless := one(""); nameless.ID == one("").ID {
+		t.Error("an event without a delivery was taken for another one")
+	}
+	runs, err := h.service.State.Runs(t.Context(), state.RunQuery{AccountID: a.ID, Limit: 10})
+	if err != nil || len(runs) != 5 {
+		t.Errorf("there are %d runs, want 5: %v", len(runs), err)
+	}
+	h.delivery = strings.Repeat("x", 101)
+	text := `{"sender":{"login":"octocat"}}`
+	h.send(text, sign(hookSecret, text), http.StatusUnprocessableEntity)
 }

@@ -1,82 +1,72 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"net/http"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"sluice/internal/domain"
-	"sluice/internal/engine"
 	"sluice/internal/httpapi/wire"
 	"sluice/internal/state"
 )
 
-func (s *server) registerJobs(api huma.API) {
+// jobRoutes serve jobs.
+type jobRoutes struct {
+	*common
+	accountFinder
+	Lists        ListReader
+	Reader       RunReader
+	Orchestrator RunKeeper
+}
+
+func (s *jobRoutes) registerJobs(api huma.API) {
 	const tag = "jobs"
 	register(s, api, operation{id: "list-jobs", method: http.MethodGet, path: "/api/v1/jobs", tag: tag,
 		summary: "List jobs in id order", errors: []int{http.StatusUnprocessableEntity}}, s.listJobs)
 	register(s, api, operation{id: "get-job", method: http.MethodGet, path: "/api/v1/jobs/{id}", tag: tag,
 		summary: "Show a job", errors: []int{http.StatusNotFound}}, s.getJob)
 	register(s, api, operation{id: "retry-job", method: http.MethodPost, path: "/api/v1/jobs/{id}/retry", tag: tag,
-		summary: "Bring a failed job back, and its run with it", errors: []int{http.StatusNotFound, http.StatusConflict}}, s.retryJob)
-	register(s, api, operation{id: "get-quota", method: http.MethodGet, path: "/api/v1/quota", tag: "quota",
-		summary: "Show every ration and who waits for it"}, s.getQuota)
+		summary: "Retry a failed job, and resume its run", errors: []int{http.StatusNotFound, http.StatusConflict}}, s.retryJob)
 }
 
 type listJobsInput struct {
-	Run    int64    `query:"run" minimum:"1" doc:"Only of this run"`
-	Status []string `query:"status" enum:"READY,ENQUEUED,RUNNING,PAUSED,SUCCEEDED,FAILED,CANCELED" doc:"Only in these states, separated by commas"`
-	After  int64    `query:"after" minimum:"1" doc:"Only jobs with a larger id"`
-	Limit  int      `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Run     int64    `query:"run" minimum:"1" doc:"Only of this run"`
+	Account string   `query:"account" maxLength:"200" doc:"Only of this account: its id or its login"`
+	Source  string   `query:"source" maxLength:"50" doc:"Where a login is looked up"`
+	Type    string   `query:"type" maxLength:"255" doc:"Only of this type, such as REPO_ISSUES"`
+	Status  []string `query:"status" enum:"READY,RUNNING,PAUSED,SUCCEEDED,FAILED,CANCELED" doc:"Only in these states, separated by commas"`
+	Error   string   `query:"error" maxLength:"32" doc:"Only those whose last attempt failed for this reason, such as server or timeout"`
+	Cursor  string   `query:"cursor" maxLength:"100" doc:"Where an earlier page ended"`
+	After   int64    `query:"after" minimum:"1" deprecated:"true" doc:"Use cursor"`
+	Limit   int      `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
-func (s *server) listJobs(ctx context.Context, in *listJobsInput) (*body[wire.JobList], error) {
-	q := state.JobQuery{RunID: in.Run, AfterID: in.After, Limit: in.Limit + 1}
-	for _, name := range in.Status {
-		var status domain.JobStatus
-		if err := status.UnmarshalText([]byte(name)); err != nil {
-			return nil, err
-		}
-		q.Statuses = append(q.Statuses, status)
-	}
-	jobs, err := s.Reader.Jobs(ctx, q)
-	if err != nil {
+func (s *jobRoutes) listJobs(ctx context.Context, in *listJobsInput) (*body[wire.JobList], error) {
+	q := state.JobList{RunID: in.Run, Type: in.Type, Limit: in.Limit}
+	var err error
+	if q.Statuses, err = statuses[domain.JobStatus](in.Status); err != nil {
 		return nil, err
 	}
-	var list wire.JobList
-	if len(jobs) > in.Limit {
-		jobs = jobs[:in.Limit]
-		list.NextAfter = jobs[in.Limit-1].ID
+	if q.ErrorKind, err = failureKind(in.Error); err != nil {
+		return nil, err
 	}
-	list.Jobs = make([]wire.Job, len(jobs))
-	for i, job := range jobs {
-		list.Jobs[i] = wire.JobOf(job)
+	if q.After, err = position(in.Cursor, in.After); err != nil {
+		return nil, err
 	}
-	return &body[wire.JobList]{list}, nil
+	if q.AccountID, err = s.accountID(ctx, in.Account, in.Source); err != nil {
+		return nil, err
+	}
+	page, err := s.Lists.ListJobs(ctx, q)
+	return &body[wire.JobList]{listOf(page, wire.JobOf)}, err
 }
 
-func (s *server) getJob(ctx context.Context, in *numbered) (*body[wire.Job], error) {
+func (s *jobRoutes) getJob(ctx context.Context, in *numbered) (*body[wire.Job], error) {
 	job, err := s.Reader.Job(ctx, in.ID)
 	return &body[wire.Job]{wire.JobOf(job)}, err
 }
 
-func (s *server) retryJob(ctx context.Context, in *numbered) (*body[wire.Job], error) {
+func (s *jobRoutes) retryJob(ctx context.Context, in *numbered) (*body[wire.Job], error) {
 	job, err := s.Orchestrator.RetryJob(ctx, in.ID)
 	return &body[wire.Job]{wire.JobOf(job)}, err
-}
-
-func (s *server) getQuota(ctx context.Context, _ *struct{}) (*body[wire.Quota], error) {
-	windows, err := s.Quota.Windows(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	q := wire.Quota{Windows: notNull(windows), Waits: []engine.LaneWait{}}
-	for lane, wait := range s.Observer.Waits() {
-		q.Waits = append(q.Waits, engine.LaneWait{Lane: lane, Wait: wait})
-	}
-	slices.SortFunc(q.Waits, func(a, b engine.LaneWait) int { return cmp.Compare(a.Lane, b.Lane) })
-	return &body[wire.Quota]{q}, nil
 }

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
+	"reflect"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"sluice/internal/domain"
 	"sluice/internal/httpapi/wire"
+	"sluice/internal/secret"
 )
 
 const (
@@ -18,35 +20,20 @@ const (
 	internalDetail = "internal error; the service's log has the details"
 )
 
-// statusOf is the one place where codes become statuses.
+// statusOf is what an error of a code is answered with.
 func statusOf(code domain.Code) int {
-	switch code {
-	case domain.CodeInvalid:
-		return http.StatusUnprocessableEntity
-	case domain.CodeNotFound:
-		return http.StatusNotFound
-	case domain.CodeConflict, domain.CodeIllegalMove, domain.CodeStale:
-		return http.StatusConflict
-	case domain.CodeUnauthorized:
-		return http.StatusUnauthorized
-	case domain.CodeUnavailable:
-		return http.StatusServiceUnavailable
-	default:
-		return http.StatusInternalServerError
+	if kind := problemKindOf(code); kind != nil {
+		return kind.statuses[0]
 	}
+	return http.StatusInternalServerError
 }
 
 // codeOfStatus is for the statuses that HTTP itself brings about.
 func codeOfStatus(status int) domain.Code {
-	switch status {
-	case http.StatusNotFound:
-		return domain.CodeNotFound
-	case http.StatusConflict:
-		return domain.CodeConflict
-	case http.StatusUnauthorized:
-		return domain.CodeUnauthorized
-	case http.StatusServiceUnavailable, http.StatusRequestTimeout:
-		return domain.CodeUnavailable
+	for i := range problemKinds {
+		if slices.Contains(problemKinds[i].statuses, status) {
+			return problemKinds[i].code
+		}
 	}
 	if status >= http.StatusInternalServerError {
 		return domain.CodeInternal
@@ -66,19 +53,21 @@ func (p *problemError) GetStatus() int { return p.Status }
 func (p *problemError) ContentType(string) string { return problemType }
 
 func newProblem(code domain.Code, status int, detail string) *problemError {
-	return &problemError{wire.Problem{Title: http.StatusText(status), Status: status, Detail: detail, Code: code}}
+	return &problemError{wire.Problem{Type: problemPage(code), Title: http.StatusText(status), Status: status, Detail: detail, Code: code}}
 }
 
 // problem shows an error. What is our own fault is logged and not shown: its
 // text was not written for the caller.
-func (s *server) problem(ctx context.Context, operation string, err error) *problemError {
+func (s *common) problem(ctx context.Context, operation string, err error) *problemError {
 	code := domain.CodeOf(err)
 	if code == domain.CodeInternal && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 		code = domain.CodeUnavailable
 	}
-	detail := err.Error()
+	// Whoever wrote the error names fields and not values; what looks like a token
+	// in spite of that is hidden.
+	detail := secret.Masked(err.Error())
 	if status := statusOf(code); status == http.StatusInternalServerError {
-		s.Log.ErrorContext(ctx, "request failed", "operation", operation, "code", code, "error", err)
+		s.Log.ErrorContext(ctx, "a request failed", "operation", operation, "code", code, "error", err)
 		if code == domain.CodeInternal {
 			detail = internalDetail
 		}
@@ -93,10 +82,10 @@ func codedProblems(_ huma.Context, _ string, v any) (any, error) {
 	case *problemError:
 		return e.Problem, nil
 	case *huma.ErrorModel:
-		p := newProblem(codeOfStatus(e.Status), e.Status, e.Detail).Problem
+		p := newProblem(codeOfStatus(e.Status), e.Status, shownMessage(e.Detail)).Problem
 		for _, d := range e.Errors {
 			if d != nil {
-				p.Errors = append(p.Errors, wire.ProblemDetail{Message: d.Message, Location: d.Location})
+				p.Errors = append(p.Errors, wire.ProblemDetail{Message: shownMessage(d.Message), Location: shownLocation(d.Location)})
 			}
 		}
 		return p, nil
@@ -105,24 +94,28 @@ func codedProblems(_ huma.Context, _ string, v any) (any, error) {
 	}
 }
 
+// problemSchema is where the description has the shape of problems.
+const problemSchema = "#/components/schemas/Problem"
+
 // describeProblems makes the OpenAPI document tell the shape that codedProblems
-// brings about.
+// brings about, under its own name.
 func describeProblems(doc *huma.OpenAPI) {
-	schemas := doc.Components.Schemas.Map()
-	if detail, ok := schemas["ErrorDetail"]; ok {
-		delete(detail.Properties, "value")
+	schemas := doc.Components.Schemas
+	shape := schemas.Schema(reflect.TypeFor[wire.Problem](), true, "")
+	codes := []any{}
+	for i := range problemKinds {
+		codes = append(codes, problemKinds[i].code)
 	}
-	problem, ok := schemas["ErrorModel"]
-	if !ok {
-		return
+	schemas.SchemaFromRef(shape.Ref).Properties["code"].Enum = codes
+	for op := range operations(doc) {
+		for _, response := range op.Responses {
+			if content := response.Content[problemType]; content != nil {
+				content.Schema = shape
+			}
+		}
 	}
-	delete(problem.Properties, "type")
-	delete(problem.Properties, "instance")
-	codes := []any{
-		domain.CodeInvalid, domain.CodeNotFound, domain.CodeConflict, domain.CodeIllegalMove, domain.CodeStale,
-		domain.CodeUnauthorized, domain.CodeUnavailable, domain.CodeCorrupt, domain.CodeInternal,
-	}
-	problem.Properties["code"] = &huma.Schema{Type: huma.TypeString, Enum: codes, Description: "Tells errors apart for programs."}
+	delete(schemas.Map(), "ErrorModel")
+	delete(schemas.Map(), "ErrorDetail")
 }
 
 // writeProblem answers outside huma.
@@ -131,24 +124,4 @@ func writeProblem(w http.ResponseWriter, p *problemError) {
 	w.WriteHeader(p.Status)
 	// The status is sent; a caller that went away gets no more.
 	_ = json.NewEncoder(w).Encode(p.Problem)
-}
-
-// noSuchRoute tells a path that does not exist from a method it does not take.
-func (s *server) noSuchRoute(w http.ResponseWriter, r *http.Request) {
-	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		probe := *r
-		probe.Method = method
-		if _, pattern := s.mux.Handler(&probe); pattern != "/" {
-			allowed = append(allowed, method)
-		}
-	}
-	if len(allowed) > 0 {
-		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		writeProblem(w, newProblem(domain.CodeInvalid, http.StatusMethodNotAllowed,
-			r.Method+" is not possible here; use "+strings.Join(allowed, " or ")))
-		return
-	}
-	writeProblem(w, newProblem(domain.CodeNotFound, http.StatusNotFound,
-		"there is nothing at "+r.URL.Path+"; /api/openapi.json lists what there is"))
 }

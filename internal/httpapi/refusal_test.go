@@ -59,11 +59,14 @@ func TestBadRequests(t *testing.T) {
 		status             int
 		says               string
 	}{
+		{"GET", "/api/v1/runs?limit=", "", unprocessable, "query.limit"},
+		{"GET", "/api/v1/jobs?status=", "", unprocessable, "query.status"},
+		{"GET", "/api/v1/stats/leaderboard?by=", "", unprocessable, "query.by"},
 		{"POST", "/api/v1/accounts", `{"source":"github"`, http.StatusBadRequest, "unexpected end"},
 		{"POST", "/api/v1/accounts", "", http.StatusBadRequest, "required"},
 		{"POST", "/api/v1/accounts", `{"source":"github","login":"ann"}`, unprocessable, "token"},
 		{"POST", "/api/v1/accounts", `{"source":"noop","login":"ann","token":"t","extra":1}`, unprocessable, "extra"},
-		{"POST", "/api/v1/accounts", `{"source":"nowhere","login":"ann","token":"t"}`, unprocessable, "nowhere"},
+		{"POST", "/api/v1/accounts", `{"source":"nowhere","login":"ann","token":"t"}`, unprocessable, "there is no source"},
 		{"POST", "/api/v1/accounts", strings.Repeat(" ", 1<<20) + "{}", http.StatusRequestEntityTooLarge, "large"},
 		{"POST", "/api/v1/runs", `{"account_id":1,"priority":"URGENT"}`, unprocessable, "priority"},
 		{"POST", "/api/v1/runs", `{"account_id":-1}`, unprocessable, "account_id"},
@@ -76,7 +79,7 @@ func TestBadRequests(t *testing.T) {
 		{"GET", "/api/v1/jobs?status=DONE", "", unprocessable, "status"},
 		{"GET", "/api/v1/jobs?after=x", "", unprocessable, "after"},
 		{"GET", "/api/v1/jobs?limit=100000", "", unprocessable, "limit"},
-		{"PUT", "/api/v1/accounts", "", http.StatusMethodNotAllowed, "GET or POST"},
+		{"PUT", "/api/v1/accounts", "", http.StatusMethodNotAllowed, "GET, HEAD, POST"},
 		{"DELETE", "/api/v1/runs/1/cancel", "", http.StatusMethodNotAllowed, "POST"},
 	} {
 		p := c.refused(test.method, test.path, test.body, test.status, domain.CodeInvalid)
@@ -88,7 +91,7 @@ func TestBadRequests(t *testing.T) {
 			t.Errorf("%s %s: %q does not say %q", test.method, test.path, text, test.says)
 		}
 	}
-	for _, path := range []string{"/", "/api/v1", "/api/v1/nothing", "/api/v1/runs/1/nothing"} {
+	for _, path := range []string{"/nothing", "/api", "/api/v1/nothing", "/api/v1/runs/1/nothing"} {
 		c.refused(http.MethodGet, path, "", http.StatusNotFound, domain.CodeNotFound)
 	}
 	c.refused(http.MethodGet, "/api/v1/runs/9/events", "", http.StatusNotFound, domain.CodeNotFound)

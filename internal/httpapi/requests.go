@@ -9,18 +9,26 @@ import (
 	"time"
 
 	"sluice/internal/domain"
+	"sluice/internal/logs"
+	"sluice/internal/secret"
+	"sluice/internal/traces"
 )
 
 // observe writes one line for each request and turns panics into problems. The
 // line has no query, no body and no headers, as any of them may hold a secret.
-func observe(log *slog.Logger, next http.Handler) http.Handler {
+func observe(log *slog.Logger, tracer *traces.Tracer, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
+		id := logs.AcceptCorrelation(r.Header.Get(logs.CorrelationHeader))
+		ctx, span := tracer.StartServer(logs.WithCorrelation(r.Context(), id), r)
+		r = r.WithContext(ctx)
 		out := &recorder{ResponseWriter: w}
 		out.Header().Set("X-Content-Type-Options", "nosniff")
 		out.Header().Set("Cache-Control", "no-store")
+		out.Header().Set(logs.CorrelationHeader, id)
 		defer func() { //nolint:contextcheck // the request carries its context
-			log.Log(r.Context(), levelOf(r.URL.Path), "request", "method", r.Method, "path", r.URL.Path,
+			span.Rename(r.Pattern).Text(logs.CorrelationAttribute, id).Text("url.path", secret.Masked(r.URL.Path)).Int("http.response.status_code", int64(out.statusSent())).End()
+			log.Log(r.Context(), levelOf(r.URL.Path), "request", "method", secret.Masked(r.Method), "path", secret.Masked(r.URL.Path),
 				"status", out.statusSent(), "bytes", out.bytes, "took", time.Since(began), "remote", r.RemoteAddr)
 		}()
 		defer func() {
@@ -45,7 +53,7 @@ func levelOf(path string) slog.Level {
 func afterPanic(log *slog.Logger, out *recorder, r *http.Request, cause any) {
 	// To a caller that is gone nothing can be written, which is no bug.
 	if err, ok := cause.(error); (!ok || !errors.Is(err, http.ErrAbortHandler)) && r.Context().Err() == nil {
-		log.ErrorContext(r.Context(), "panic", "method", r.Method, "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))
+		log.ErrorContext(r.Context(), "a handler panicked", "method", r.Method, "path", secret.Masked(r.URL.Path), "cause", cause, "stack", string(debug.Stack()))
 		if out.status == 0 {
 			writeProblem(out, newProblem(domain.CodeInternal, http.StatusInternalServerError, internalDetail))
 			return

@@ -11,24 +11,33 @@ import (
 	"sluice/internal/schedule"
 )
 
-func (s *server) registerSchedules(api huma.API) {
+// scheduleRoutes serve when accounts are collected again, and which run goes
+// first.
+type scheduleRoutes struct {
+	*common
+	accountFinder
+	Reader       AccountReader
+	Orchestrator Scheduler
+}
+
+func (s *scheduleRoutes) registerSchedules(api huma.API) {
 	const tag = "accounts"
 	register(s, api, operation{id: "get-schedule", method: http.MethodGet, path: "/api/v1/accounts/{id}/schedule", tag: tag,
 		summary: "Show when an account is collected again", errors: []int{http.StatusNotFound}}, s.getSchedule)
 	register(s, api, operation{id: "set-schedule", method: http.MethodPut, path: "/api/v1/accounts/{id}/schedule", tag: tag,
-		summary: "Say when an account is collected again; what is left out is as for all accounts",
+		summary: "Set when an account is collected again; what is left out follows the schedule of all accounts",
 		errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity}}, s.setSchedule)
 	register(s, api, operation{id: "delete-account", method: http.MethodDelete, path: "/api/v1/accounts/{id}", tag: tag,
-		summary: "Collect an account no more; what was collected stays", errors: []int{http.StatusNotFound}}, s.deleteAccount)
+		summary: "Delete an account; what was collected stays", errors: []int{http.StatusNotFound}}, s.deleteAccount)
 	register(s, api, operation{id: "set-run-priority", method: http.MethodPost, path: "/api/v1/runs/{id}/priority", tag: "runs",
-		summary: "Let a run go before others, or after them",
+		summary: "Set a run's priority: before others, or after them",
 		errors:  []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}}, s.setRunPriority)
 	register(s, api, operation{id: "resume-run", method: http.MethodPost, path: "/api/v1/runs/{id}/resume", tag: "runs",
-		summary: "Let a run that ended with failures go on from its failed jobs",
+		summary: "Resume a run that ended with failures, from its failed jobs",
 		errors:  []int{http.StatusNotFound, http.StatusConflict}}, s.resumeRun)
 }
 
-func (s *server) getSchedule(ctx context.Context, in *accountRef) (*body[wire.Schedule], error) {
+func (s *scheduleRoutes) getSchedule(ctx context.Context, in *accountRef) (*body[wire.Schedule], error) {
 	a, err := s.account(ctx, in.ID, in.Source)
 	if err != nil {
 		return nil, err
@@ -36,7 +45,7 @@ func (s *server) getSchedule(ctx context.Context, in *accountRef) (*body[wire.Sc
 	return s.scheduleOf(ctx, a)
 }
 
-func (s *server) scheduleOf(ctx context.Context, a domain.Account) (*body[wire.Schedule], error) {
+func (s *scheduleRoutes) scheduleOf(ctx context.Context, a domain.Account) (*body[wire.Schedule], error) {
 	policy, harvest, err := s.Orchestrator.Schedule(ctx, a.ID)
 	if err != nil {
 		return nil, err
@@ -50,11 +59,11 @@ func (s *server) scheduleOf(ctx context.Context, a domain.Account) (*body[wire.S
 
 type setScheduleInput struct {
 	ID     string `path:"id" maxLength:"200" doc:"The account's id or its login"`
-	Source string `query:"source" maxLength:"50" default:"github" doc:"Where a login is looked up"`
+	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up"`
 	Body   wire.Policy
 }
 
-func (s *server) setSchedule(ctx context.Context, in *setScheduleInput) (*body[wire.Schedule], error) {
+func (s *scheduleRoutes) setSchedule(ctx context.Context, in *setScheduleInput) (*body[wire.Schedule], error) {
 	a, err := s.account(ctx, in.ID, in.Source)
 	if err != nil {
 		return nil, err
@@ -69,7 +78,7 @@ func (s *server) setSchedule(ctx context.Context, in *setScheduleInput) (*body[w
 	return s.scheduleOf(ctx, a)
 }
 
-func (s *server) deleteAccount(ctx context.Context, in *accountRef) (*body[domain.Account], error) {
+func (s *scheduleRoutes) deleteAccount(ctx context.Context, in *accountRef) (*body[domain.Account], error) {
 	a, err := s.account(ctx, in.ID, in.Source)
 	if err != nil {
 		return nil, err
@@ -86,7 +95,7 @@ type runPriorityInput struct {
 	Body wire.PriorityRequest
 }
 
-func (s *server) setRunPriority(ctx context.Context, in *runPriorityInput) (*body[domain.Run], error) {
+func (s *scheduleRoutes) setRunPriority(ctx context.Context, in *runPriorityInput) (*body[domain.Run], error) {
 	var priority domain.Priority
 	if err := priority.UnmarshalText([]byte(in.Body.Priority)); err != nil {
 		return nil, err
@@ -95,7 +104,7 @@ func (s *server) setRunPriority(ctx context.Context, in *runPriorityInput) (*bod
 	return &body[domain.Run]{run}, err
 }
 
-func (s *server) resumeRun(ctx context.Context, in *numbered) (*body[domain.Run], error) {
+func (s *scheduleRoutes) resumeRun(ctx context.Context, in *numbered) (*body[domain.Run], error) {
 	run, err := s.Orchestrator.ResumeRun(ctx, in.ID, domain.PriorityHigh)
 	return &body[domain.Run]{run}, err
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/config"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/engine/enginetest"
@@ -29,7 +30,7 @@ func newHarvested(t *testing.T, broken func(source.Call) (source.Result, bool)) 
 		t.Fatal(err)
 	}
 	w, err := wiring.Open(t.Context(), wiring.Options{
-		DataDir: t.TempDir(), Sources: []source.Source{&enginetest.Noop{Jobs: 3, FanOut: 10, OnCall: broken}},
+		Config: config.Embedded(t.TempDir()), Sources: []source.Source{&enginetest.Noop{Jobs: 3, FanOut: 10, OnCall: broken}},
 		Engine: engine.Config{Workers: 2, BackoffBase: time.Millisecond, Harvests: map[string]schedule.Policy{"noop": every}},
 	})
 	if err != nil {
@@ -40,7 +41,7 @@ func newHarvested(t *testing.T, broken func(source.Call) (source.Result, bool)) 
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(httpapi.New(httpapi.Deps{
-		Orchestrator: w.Engine, Observer: w.Engine, Reader: w.State, Quota: w.Quota, Statistics: w.Statistics, Documents: w.Documents,
+		Orchestrator: w.Engine, Observer: w.Engine, Reader: w.State, Quota: w.Quota, Statistics: w.Statistics, Documents: w.Documents, Sources: described,
 	}, httpapi.Options{}))
 	t.Cleanup(server.Close)
 	return &caller{T: t, service: &apitest.Service{Service: w, URL: server.URL, Log: &apitest.Log{}}, http: &http.Client{}}
@@ -118,8 +119,8 @@ func TestBadSchedules(t *testing.T) {
 		`{"after_success":"-5m"}`:                        "write 0s for none",
 		`{"ever":"6h"}`:                                  "",
 		`{"every":"` + strings.Repeat("9", 60) + `h"}`:   "",
-		`{"cron":"TZ=Asia/Seoul 0 3 * * *"}`:             "written in zone",
-		`{"cron":"@every 6h"}`:                           "written in every",
+		`{"cron":"TZ=Asia/Seoul 0 3 * * *"}`:             "belongs in zone",
+		`{"cron":"@every 6h"}`:                           "belongs in every",
 		`{"every":"6h","spread":"-1m","zone":"Etc/UTC"}`: "write 0s for none",
 	} {
 		p := c.refused(http.MethodPut, path, body, http.StatusUnprocessableEntity, domain.CodeInvalid)

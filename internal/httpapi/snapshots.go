@@ -1,18 +1,29 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"sluice/internal/access"
 	"sluice/internal/domain"
 	"sluice/internal/httpapi/wire"
+	"sluice/internal/logs"
 	"sluice/internal/refresh"
 )
 
-// Refreshes keeps snapshots fresh and serves them.
+// Refreshes keeps snapshots fresh and serves them; *refresh.Pipeline is one.
 type Refreshes interface {
+	Snapshots
+	DeadLetters
+}
+
+// Snapshots are the last known values of entities.
+type Snapshots interface {
 	// CheckEntity refuses what cannot be an entity, and puts it into its one
 	// spelling.
 	CheckEntity(e refresh.Entity) (refresh.Entity, error)
@@ -22,7 +33,10 @@ type Refreshes interface {
 	Watch() (changed <-chan struct{}, end func())
 	// Overview tells how the pipeline stands.
 	Overview(ctx context.Context) (refresh.Overview, error)
+}
 
+// DeadLetters are the requests that failed for good.
+type DeadLetters interface {
 	DeadLetter(ctx context.Context, id string) (refresh.DeadLetter, error)
 	DeadLetterList(ctx context.Context, q refresh.DeadLetterQuery) ([]refresh.DeadLetter, error)
 	DeadLetterCounts(ctx context.Context) (map[string]int64, error)
@@ -31,30 +45,28 @@ type Refreshes interface {
 	Discard(ctx context.Context, ids ...string) (int, error)
 }
 
-func (s *server) registerSnapshots(api huma.API) {
+// snapshotRoutes serve snapshots, and have them refreshed.
+type snapshotRoutes struct {
+	*common
+	Refreshes Snapshots
+}
+
+func (s *snapshotRoutes) registerSnapshots(api huma.API) {
 	const tag = "snapshots"
 	register(s, api, operation{id: "get-snapshot", method: http.MethodGet, path: "/api/v1/snapshots/{source}/{key}", tag: tag,
-		summary: "Show the last known value of an entity; what is stale or missing is refreshed behind it",
+		summary: "Show the last known value of an entity; what is stale or missing is refreshed in the background",
 		errors:  []int{http.StatusNotModified, http.StatusUnprocessableEntity}}, s.getSnapshot)
 	register(s, api, operation{id: "refresh", method: http.MethodPost, path: "/api/v1/refresh", tag: tag,
-		summary: "Have entities refreshed", status: http.StatusAccepted,
+		summary: "Refresh entities", status: http.StatusAccepted,
 		errors: []int{http.StatusUnprocessableEntity}}, s.requestRefresh)
 	register(s, api, operation{id: "refresh-overview", method: http.MethodGet, path: "/api/v1/refresh", tag: tag,
 		summary: "Show lags, rates, breakers and counts of the refresh pipeline"}, s.refreshOverview)
 	s.registerSnapshotEvents(api)
-	s.registerDeadLetters(api)
 }
 
-// entityRef names an entity in a path.
-type entityRef struct {
-	Source string `path:"source" maxLength:"50" doc:"Such as maplestory"`
-	Key    string `path:"key" maxLength:"300" doc:"Such as item-equipment:OCID; an OCID alone means its equipment"`
-}
-
-// getSnapshotInput has the fields of entityRef once more: parameters of embedded
-// structs are not seen.
+// getSnapshotInput names an entity.
 type getSnapshotInput struct {
-	Source string `path:"source" maxLength:"50" doc:"Such as maplestory"`
+	Source string `path:"source" maxLength:"50" doc:"The name of the upstream"`
 	Key    string `path:"key" maxLength:"300" doc:"Such as item-equipment:OCID; an OCID alone means its equipment"`
 	Match  string `header:"If-None-Match" doc:"The ETag of an earlier answer: 304 if the value is the same and fresh"`
 }
@@ -65,7 +77,7 @@ type snapshotAnswer struct {
 	Body   *refresh.Answer
 }
 
-func (s *server) getSnapshot(ctx context.Context, in *getSnapshotInput) (*snapshotAnswer, error) {
+func (s *snapshotRoutes) getSnapshot(ctx context.Context, in *getSnapshotInput) (*snapshotAnswer, error) {
 	e, err := s.Refreshes.CheckEntity(refresh.Entity{Source: in.Source, Key: in.Key})
 	if err != nil {
 		return nil, err
@@ -81,8 +93,8 @@ func (s *server) getSnapshot(ctx context.Context, in *getSnapshotInput) (*snapsh
 	return out, nil
 }
 
-func (s *server) requestRefresh(ctx context.Context, in *body[wire.RefreshRequest]) (*body[wire.RefreshAnswer], error) {
-	q := refresh.Request{Priority: domain.PriorityHigh, Reason: refresh.ReasonUserRequest, CorrelationID: in.Body.CorrelationID}
+func (s *snapshotRoutes) requestRefresh(ctx context.Context, in *body[wire.RefreshRequest]) (*body[wire.RefreshAnswer], error) {
+	q := refresh.Request{Priority: domain.PriorityHigh, Reason: refresh.ReasonUserRequest, CorrelationID: cmp.Or(in.Body.CorrelationID, logs.Correlation(ctx))}
 	if in.Body.Priority != "" {
 		if err := q.Priority.UnmarshalText([]byte(in.Body.Priority)); err != nil {
 			return nil, err
@@ -100,7 +112,9 @@ func (s *server) requestRefresh(ctx context.Context, in *body[wire.RefreshReques
 		seen[e] = struct{}{}
 		q.Entities = append(q.Entities, e)
 	}
+	access.About(ctx, fmt.Sprintf("of %s: %d keys", in.Body.Source, len(q.Entities)))
 	grants, err := s.Refreshes.Request(ctx, q)
+	s.Log.InfoContext(logs.WithCorrelation(ctx, q.CorrelationID), "a refresh was requested", "source", in.Body.Source, "keys", len(q.Entities), "priority", q.Priority, "error", err)
 	if err != nil {
 		return nil, err
 	}
@@ -111,35 +125,49 @@ func (s *server) requestRefresh(ctx context.Context, in *body[wire.RefreshReques
 	return &body[wire.RefreshAnswer]{answer}, nil
 }
 
-func (s *server) refreshOverview(ctx context.Context, _ *struct{}) (*body[refresh.Overview], error) {
+func (s *snapshotRoutes) refreshOverview(ctx context.Context, _ *struct{}) (*body[refresh.Overview], error) {
 	overview, err := s.Refreshes.Overview(ctx)
 	return &body[refresh.Overview]{overview}, err
 }
 
-func (s *server) registerSnapshotEvents(api huma.API) {
+func (s *snapshotRoutes) registerSnapshotEvents(api huma.API) {
 	op := operation{id: "watch-snapshot", method: http.MethodGet, path: "/api/v1/snapshots/{source}/{key}/events", tag: "events",
-		summary: "Be told when an entity is fresh, or given up; the stream ends with that", errors: []int{http.StatusUnprocessableEntity}}.huma()
-	op.Responses = eventResponses("snapshot (the answer to a read, whenever it changes) and error (a problem, after which the stream ends)")
-	huma.Register(api, op, func(ctx context.Context, in *entityRef) (*huma.StreamResponse, error) {
+		summary: "Follow an entity until it is fresh or given up, which ends the stream", errors: []int{http.StatusUnprocessableEntity}}.huma()
+	op.Responses = eventResponses(api, "snapshot (the answer to a read, at first and whenever it changes)",
+		exampleEvent("FRESH.9f86d081884c7d65", wire.EventSnapshot, "{\"source\":\"maplestory\",\"key\":\""+exampleKey+"\",\"freshness\":\"FRESH\",\"updateQueued\":false}"),
+		map[string]any{wire.EventSnapshot: refresh.Answer{}})
+	op.Responses["204"] = nothingMoreResponse()
+	huma.Register(api, op, func(ctx context.Context, in *watchedEntity) (*huma.StreamResponse, error) {
 		e, err := s.Refreshes.CheckEntity(refresh.Entity{Source: in.Source, Key: in.Key})
 		if err != nil {
 			return nil, s.problem(ctx, op.OperationID, err)
 		}
-		follow := &followSnapshot{server: s, entity: e}
+		if in.LastID != "" {
+			if answer, err := s.Refreshes.Get(ctx, e); err == nil && final(answer) && answerID(answer) == in.LastID {
+				return nothingMore(), nil
+			}
+		}
+		follow := &followSnapshot{snapshotRoutes: s, entity: e, had: in.LastID}
 		//nolint:contextcheck // huma's context carries the request's
 		return &huma.StreamResponse{Body: func(ctx huma.Context) { s.stream(ctx, op.OperationID, s.Refreshes.Watch, follow.look) }}, nil
 	})
 }
 
+// watchedEntity is an entity that is followed. It has fields of getSnapshotInput
+// once more: parameters of embedded structs are not seen.
+type watchedEntity struct {
+	Source string `path:"source" maxLength:"50" doc:"The name of the upstream"`
+	Key    string `path:"key" maxLength:"300" doc:"Such as item-equipment:OCID; an OCID alone means its equipment"`
+	LastID string `header:"Last-Event-ID" maxLength:"300" doc:"The id of the last event that the reader has; a browser sends it when it reconnects"`
+}
+
 // followSnapshot sends what is known of an entity whenever that has changed,
 // until it is fresh, or given up.
 type followSnapshot struct {
-	*server
+	*snapshotRoutes
 	entity refresh.Entity
-	sent   bool
-	last   refresh.Freshness
-	etag   string
-	status refresh.StatusCode
+	// had is the id of what the reader has.
+	had string
 }
 
 func (f *followSnapshot) look(ctx context.Context, out *eventStream) (ended bool, err error) {
@@ -147,17 +175,26 @@ func (f *followSnapshot) look(ctx context.Context, out *eventStream) (ended bool
 	if err != nil {
 		return false, err
 	}
-	var status refresh.StatusCode
-	if answer.Status != nil {
-		status = answer.Status.Code
-	}
-	if !f.sent || answer.Freshness != f.last || answer.ETag != f.etag || status != f.status {
-		if err := out.event(wire.EventSnapshot, answer); err != nil {
+	if id := answerID(answer); id != f.had {
+		if err := out.identified(id, wire.EventSnapshot, answer); err != nil {
 			return false, err
 		}
-		f.sent, f.last, f.etag, f.status = true, answer.Freshness, answer.ETag, status
+		f.had = id
 	}
-	// Nobody asks for what has failed for good: nothing more is to come.
-	given := status == refresh.StatusFailed && !answer.UpdateQueued
-	return answer.Freshness == refresh.Fresh || given, nil
+	return final(answer), nil
+}
+
+// answerID names what is known of an entity, in whatever process.
+func answerID(a refresh.Answer) string {
+	id := string(a.Freshness)
+	if a.Status != nil {
+		id += "." + string(a.Status.Code)
+	}
+	return id + "." + strings.Trim(a.ETag, `"`)
+}
+
+// final tells whether nothing more is to come: it is fresh, or has failed for
+// good and nobody asks for it.
+func final(a refresh.Answer) bool {
+	return a.Freshness == refresh.Fresh || a.Status != nil && a.Status.Code == refresh.StatusFailed && !a.UpdateQueued
 }

@@ -14,19 +14,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/backend/memory"
+	"sluice/internal/backend/sqlite"
 	"sluice/internal/domain"
 	"sluice/internal/httpapi"
 	"sluice/internal/httpapi/wire"
 	"sluice/internal/quota/rate"
-	ratememory "sluice/internal/quota/rate/memory"
 	"sluice/internal/refresh"
-	cachememory "sluice/internal/refresh/cache/memory"
-	"sluice/internal/refresh/coalesce"
-	coalescememory "sluice/internal/refresh/coalesce/memory"
-	"sluice/internal/refresh/eventlog"
-	"sluice/internal/refresh/eventlog/embedded"
-	refreshsqlite "sluice/internal/refresh/sqlite"
-	"sluice/internal/sqlitedb"
 )
 
 // game is the API on a real refresh pipeline, whose upstream and log a test
@@ -46,30 +40,30 @@ func newGame(t *testing.T) *game {
 	t.Helper()
 	g := &game{T: t}
 	g.set("1")
-	db, err := sqlitedb.Open(t.Context(), sqlitedb.Options{Dir: t.TempDir(), Holder: "a test"})
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: t.TempDir(), Holder: "a test"})
 	g.must(err)
-	store, err := refreshsqlite.New(db, refresh.TierOptions{})
+	store, err := sqlite.NewSnapshots(db, refresh.TierOptions{})
 	g.must(err)
 	limits := rate.Limits{Hard: 20_000, Rate: 10_000, Burst: 10_000, LowRate: 9_000, LowBurst: 9_000}
-	keeper, err := ratememory.New(map[string]rate.Limits{"game": limits}, ratememory.Options{})
+	keeper, err := memory.NewRate(map[string]rate.Limits{"game": limits}, memory.RateOptions{})
 	g.must(err)
-	log := &brokenEvents{embedded.New(db, embedded.Options{Log: slog.New(slog.DiscardHandler)}), g}
+	log := &brokenEvents{sqlite.NewEventLog(db, sqlite.EventLogOptions{Log: slog.New(slog.DiscardHandler)}), g}
 	g.Pipeline, err = refresh.NewPipeline(refresh.Parts{
-		Log: log, Coalescer: coalescememory.New(coalesce.Lives{}, nil), Snapshots: store, Rate: keeper,
-		Cache: cachememory.New(cachememory.Options{}), Upstreams: map[string]refresh.Upstream{"game": g},
+		Log: log, Coalescer: memory.NewCoalescer(refresh.CoalescerTTLs{}, nil), Snapshots: store, Rate: keeper,
+		Cache: memory.NewCache(memory.CacheOptions{}), Upstreams: map[string]refresh.Upstream{"game": g},
 	}, refresh.Settings{Works: true})
 	g.must(err)
-	g.Start(t.Context())
+	g.must(g.Start(t.Context()))
 	t.Cleanup(func() {
-		g.Stop()
-		<-time.After(10 * time.Millisecond) // what was about to be saved is
+		_ = g.Stop(context.WithoutCancel(t.Context()))
+		time.Sleep(10 * time.Millisecond) // what was about to be saved is
 		_ = log.Close(context.WithoutCancel(t.Context()))
 		_ = db.Close()
 	})
 	deps := newFake().deps()
 	deps.Refreshes = g.Pipeline
 	g.handler = httpapi.New(deps, httpapi.Options{})
-	<-time.After(time.Second) // the keeper's first
+	time.Sleep(time.Second) // the keeper's first
 	return g
 }
 
@@ -91,7 +85,7 @@ func (g *game) CheckKey(key string) (string, error) {
 
 func (g *game) Fetch(context.Context, string, func()) refresh.Fetched {
 	g.calls.Add(1)
-	<-time.After(2 * time.Second)
+	time.Sleep(2 * time.Second)
 	v := *g.value.Load()
 	if v == "" {
 		return refresh.Fetched{Verdict: refresh.FetchDead, Code: "GONE", Error: "there is no such thing", HTTPStatus: http.StatusNotFound}
@@ -100,17 +94,17 @@ func (g *game) Fetch(context.Context, string, func()) refresh.Fetched {
 }
 
 type brokenEvents struct {
-	eventlog.Log
+	refresh.EventLog
 	*game
 }
 
-func (b *brokenEvents) Close(ctx context.Context) error { return b.Log.Close(ctx) }
+func (b *brokenEvents) Close(ctx context.Context) error { return b.EventLog.Close(ctx) }
 
-func (b *brokenEvents) Publish(ctx context.Context, topic eventlog.Topic, messages ...eventlog.Message) error {
+func (b *brokenEvents) Publish(ctx context.Context, topic refresh.Topic, messages ...refresh.Message) error {
 	if b.broken.Load() {
 		return domain.Errorf(domain.CodeUnavailable, "the log is down")
 	}
-	return b.Log.Publish(ctx, topic, messages...)
+	return b.EventLog.Publish(ctx, topic, messages...)
 }
 
 // do makes a request, demands a status and decodes the answer into out.
@@ -153,15 +147,15 @@ func TestSnapshotsOverHTTP(t *testing.T) {
 		g := newGame(t)
 		var a refresh.Answer
 		g.do(http.MethodGet, "/snapshots/game/HERO", "", http.StatusOK, &a)
-		if a.Freshness != refresh.NotFound || !a.UpdateQueued || string(a.Snapshot) != "null" || a.EstimatedWaitMs != nil || a.Key != "hero" {
+		if a.Freshness != refresh.NotFound || !a.UpdateQueued || string(a.Snapshot) != "null" || a.Key != "hero" {
 			t.Errorf("got %+v", a)
 		}
-		<-time.After(time.Second)
+		time.Sleep(time.Second)
 		g.do(http.MethodGet, "/snapshots/game/hero", "", http.StatusOK, &a)
 		if a.Freshness != refresh.Updating {
 			t.Errorf("got %+v", a)
 		}
-		<-time.After(2 * time.Second)
+		time.Sleep(2 * time.Second)
 		header := g.do(http.MethodGet, "/snapshots/game/hero", "", http.StatusOK, &a)
 		tag := header.Get("ETag")
 		if a.Freshness != refresh.Fresh || string(a.Snapshot) != "1" || tag == "" || a.LastCheckedAt.IsZero() {
@@ -171,13 +165,13 @@ func TestSnapshotsOverHTTP(t *testing.T) {
 			t.Errorf("got %v", again)
 		}
 		g.do(http.MethodGet, "/snapshots/game/hero", "", http.StatusOK, &a, "If-None-Match", `"another"`)
-		<-time.After(time.Hour)
+		time.Sleep(time.Hour)
 		g.set("2")
 		g.do(http.MethodGet, "/snapshots/game/hero", "", http.StatusOK, &a, "If-None-Match", tag) // stale: to be told
 		if a.Freshness != refresh.Stale || string(a.Snapshot) != "1" {
 			t.Errorf("got %+v", a)
 		}
-		<-time.After(3 * time.Second)
+		time.Sleep(3 * time.Second)
 		g.do(http.MethodGet, "/snapshots/game/hero", "", http.StatusOK, &a, "If-None-Match", tag)
 		if a.Freshness != refresh.Fresh || string(a.Snapshot) != "2" {
 			t.Errorf("got %+v", a)
@@ -201,18 +195,22 @@ func TestRefreshOverHTTP(t *testing.T) {
 				t.Errorf("%s: %s, want %s", tc.priority, got, tc.want)
 			}
 		}
-		<-time.After(10 * time.Second)
+		time.Sleep(10 * time.Second)
 		if got := fmt.Sprint(g.refresh(http.StatusAccepted, "HIGH", "hero", "other")); got != "[hero PUBLISHED other PUBLISHED]" {
 			t.Errorf("got %s", got)
 		}
-		<-time.After(10 * time.Second)
+		time.Sleep(10 * time.Second)
 		g.do(http.MethodPost, "/refresh", `{"source":"game","keys":["a b"]}`, http.StatusUnprocessableEntity, nil)
 		g.do(http.MethodPost, "/refresh", `{"source":"game","keys":[]}`, http.StatusUnprocessableEntity, nil)
 		g.do(http.MethodPost, "/refresh", `{"source":"game","keys":["a"],"priority":"MIDDLE"}`, http.StatusUnprocessableEntity, nil)
 		var o refresh.Overview
 		g.do(http.MethodGet, "/refresh", "", http.StatusOK, &o)
-		if len(o.Sources) != 1 || o.Sources[0].Counts.Snapshots != 2 || o.Sources[0].Rate.Used != g.calls.Load() || o.Breakers["store"] != "closed" {
-			t.Errorf("got %+v", o)
+		// The LOW request may have been granted a call before HIGH overtook it. It
+		// gives that back, but a day counts no refund in its first minutes.
+		calls := g.calls.Load()
+		if len(o.Sources) != 1 || o.Sources[0].Counts.Snapshots != 2 || o.Breakers["store"] != "closed" ||
+			o.Sources[0].Rate.Used < calls || o.Sources[0].Rate.Used > calls+1 {
+			t.Errorf("%d calls, got %+v", calls, o)
 		}
 	})
 }
@@ -222,7 +220,7 @@ func TestLogIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGame(t)
 		g.refresh(http.StatusAccepted, "", "hero")
-		<-time.After(10 * time.Second)
+		time.Sleep(10 * time.Second)
 		g.broken.Store(true)
 		for i := range 10 {
 			var p wire.Problem
@@ -246,7 +244,7 @@ func TestLogIsDown(t *testing.T) {
 			t.Errorf("got %+v", o.Breakers)
 		}
 		g.broken.Store(false)
-		<-time.After(31 * time.Second)
+		time.Sleep(31 * time.Second)
 		g.refresh(http.StatusAccepted, "", "k1")
 	})
 }
@@ -283,7 +281,7 @@ func TestSnapshotStream(t *testing.T) {
 		if got := g.streamed("/snapshots/game/hero/events"); got != "FRESH" {
 			t.Errorf("told were %q", got)
 		}
-		<-time.After(time.Hour)
+		time.Sleep(time.Hour)
 		if got := g.streamed("/snapshots/game/hero/events"); got != "STALE FRESH" {
 			t.Errorf("told were %q", got)
 		}
@@ -299,19 +297,19 @@ func TestDeadLettersOverHTTP(t *testing.T) {
 		g := newGame(t)
 		g.set("")
 		g.refresh(http.StatusAccepted, "", "a", "b", "c", "d")
-		<-time.After(10 * time.Second)
+		time.Sleep(10 * time.Second)
 		var list wire.DeadLetterList
 		g.do(http.MethodGet, "/dlq", "", http.StatusOK, &list)
-		if len(list.Letters) != 4 || list.Counts["GONE"] != 4 {
+		if len(list.Items) != 4 || list.Counts["GONE"] != 4 {
 			t.Fatalf("got %+v", list)
 		}
 		g.do(http.MethodGet, "/dlq?key=b&why=GONE&source=game&limit=10", "", http.StatusOK, &list)
-		if len(list.Letters) != 1 || list.Letters[0].Key != "b" {
+		if len(list.Items) != 1 || list.Items[0].Key != "b" {
 			t.Errorf("got %+v", list)
 		}
-		var letter refresh.DeadLetter
-		g.do(http.MethodGet, "/dlq/"+list.Letters[0].ID, "", http.StatusOK, &letter)
-		if letter.Key != "b" || letter.Why != "GONE" || letter.HTTPStatus != http.StatusNotFound || letter.Error == "" || letter.Tries != 1 || letter.Priority != domain.PriorityHigh {
+		var letter wire.Letter
+		g.do(http.MethodGet, "/dlq/"+list.Items[0].ID, "", http.StatusOK, &letter)
+		if whole := letter.Refresh; whole == nil || letter.Key != "b" || letter.Why != "GONE" || whole.HTTPStatus != http.StatusNotFound || letter.Error == "" || letter.Tries != 1 || whole.Priority != domain.PriorityHigh {
 			t.Errorf("got %+v", letter)
 		}
 		g.do(http.MethodGet, "/dlq/none", "", http.StatusNotFound, nil)
@@ -321,17 +319,17 @@ func TestDeadLettersOverHTTP(t *testing.T) {
 			t.Errorf("got %+v", done)
 		}
 		g.do(http.MethodGet, "/dlq?limit=1", "", http.StatusOK, &list)
-		if g.do(http.MethodPost, "/dlq/discard", `{"ids":["`+list.Letters[0].ID+`"]}`, http.StatusOK, &done); done.Letters != 1 {
+		if g.do(http.MethodPost, "/dlq/discard", `{"ids":["`+list.Items[0].ID+`"]}`, http.StatusOK, &done); done.Letters != 1 {
 			t.Errorf("got %+v", done)
 		}
 		if g.do(http.MethodPost, "/dlq/redrive", `{"why":"GONE"}`, http.StatusOK, &done); done.Letters != 2 {
 			t.Errorf("got %+v", done)
 		}
 		var none wire.DeadLetterList
-		if g.do(http.MethodGet, "/dlq", "", http.StatusOK, &none); len(none.Letters) != 0 || len(none.Counts) != 0 {
+		if g.do(http.MethodGet, "/dlq", "", http.StatusOK, &none); len(none.Items) != 0 || len(none.Counts) != 0 {
 			t.Errorf("got %+v", none)
 		}
-		<-time.After(10 * time.Second)
+		time.Sleep(10 * time.Second)
 		var a refresh.Answer
 		if g.do(http.MethodGet, "/snapshots/game/b", "", http.StatusOK, &a); a.Freshness != refresh.Fresh || a.Status != nil {
 			t.Errorf("got %+v", a)

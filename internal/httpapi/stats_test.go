@@ -20,7 +20,7 @@ func TestStats(t *testing.T) {
 	}
 	var board wire.Leaderboard
 	c.do(http.MethodGet, "/api/v1/stats/leaderboard", "", http.StatusOK, &board)
-	if board.Rows == nil || len(board.Rows) != 0 || board.By != stats.ByImpact {
+	if board.Items == nil || len(board.Items) != 0 || board.By != stats.ByImpact {
 		t.Errorf("got %+v of nothing", board)
 	}
 
@@ -45,8 +45,8 @@ func TestStats(t *testing.T) {
 	}
 	for _, by := range stats.Measures() {
 		c.do(http.MethodGet, "/api/v1/stats/leaderboard?limit=2&by="+string(by), "", http.StatusOK, &board)
-		falling := slices.IsSortedFunc(board.Rows, func(a, b stats.Row) int { return int(a.Rank - b.Rank) })
-		if board.By != by || board.Accounts != 3 || len(board.Rows) != 2 || !falling || board.Rows[0].Rank != 1 {
+		falling := slices.IsSortedFunc(board.Items, func(a, b stats.Row) int { return int(a.Rank - b.Rank) })
+		if board.By != by || board.Accounts != 3 || len(board.Items) != 2 || !falling || board.Items[0].Rank != 1 {
 			t.Errorf("by %s: got %+v", by, board)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"sluice/internal/engine"
 	"sluice/internal/httpapi/wire"
 )
 
@@ -33,10 +32,14 @@ type watch func() (changed <-chan struct{}, end func())
 
 // stream looks whenever something has changed, until there is nothing more to
 // come, the reader goes away or the service stops.
-func (s *server) stream(hctx huma.Context, operation string, watch watch, look look) {
+func (s *common) stream(hctx huma.Context, operation string, watch watch, look look) {
 	r, w := humago.Unwrap(hctx)
 	ctx := r.Context()
 	out := openStream(w)
+	if r.Method == http.MethodHead {
+		// Nothing of it would be sent, and it would never end.
+		return
+	}
 	changed, endWatch := watch()
 	defer endWatch()
 	heartbeat := time.NewTicker(wire.Heartbeat)
@@ -58,7 +61,7 @@ func (s *server) stream(hctx huma.Context, operation string, watch watch, look l
 
 // rest keeps a stream from looking too often; it reports false when the stream
 // is to end.
-func (s *server) rest(ctx context.Context, d time.Duration) bool {
+func (s *common) rest(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -72,7 +75,7 @@ func (s *server) rest(ctx context.Context, d time.Duration) bool {
 
 // awaitChange blocks until there is reason to look again, showing signs of
 // life; it reports false when the stream is to end.
-func (s *server) awaitChange(ctx context.Context, out *eventStream, changed <-chan struct{}, heartbeat <-chan time.Time) bool {
+func (s *common) awaitChange(ctx context.Context, out *eventStream, changed <-chan struct{}, heartbeat <-chan time.Time) bool {
 	for {
 		select {
 		case <-changed:
@@ -108,8 +111,6 @@ func openStream(w http.ResponseWriter) *eventStream {
 	_ = s.write(nil)
 	return s
 }
-
-func (s *eventStream) progress(p engine.Progress) error { return s.event(wire.EventProgress, p) }
 
 func (s *eventStream) event(name string, data any) error {
 	text, err := json.Marshal(data)

@@ -9,7 +9,6 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/quota/rate"
 	"sluice/internal/refresh"
-	"sluice/internal/refresh/eventlog"
 )
 
 // stall makes calls wait while it is on.
@@ -127,27 +126,27 @@ func (p *ports) reachLog() error {
 }
 
 type faultyLog struct {
-	eventlog.Log
+	refresh.EventLog
 	ports
 }
 
-// Publish implements eventlog.Log.
-func (l *faultyLog) Publish(ctx context.Context, topic eventlog.Topic, messages ...eventlog.Message) error {
+// Publish implements refresh.EventLog.
+func (l *faultyLog) Publish(ctx context.Context, topic refresh.Topic, messages ...refresh.Message) error {
 	if err := l.log.wait(ctx); err != nil {
 		return err
 	}
 	if err := l.reachLog(); err != nil {
 		return err
 	}
-	return l.Log.Publish(ctx, topic, messages...)
+	return l.EventLog.Publish(ctx, topic, messages...)
 }
 
-// Join implements eventlog.Log.
-func (l *faultyLog) Join(ctx context.Context, group string, topic eventlog.Topic) (eventlog.Consumer, error) {
+// Join implements refresh.EventLog.
+func (l *faultyLog) Join(ctx context.Context, group string, topic refresh.Topic) (refresh.LogConsumer, error) {
 	if err := l.reachLog(); err != nil {
 		return nil, err
 	}
-	c, err := l.Log.Join(ctx, group, topic)
+	c, err := l.EventLog.Join(ctx, group, topic)
 	if err != nil {
 		return nil, err
 	}
@@ -155,29 +154,30 @@ func (l *faultyLog) Join(ctx context.Context, group string, topic eventlog.Topic
 }
 
 type faultyConsumer struct {
-	eventlog.Consumer
+	refresh.LogConsumer
 	ports
 }
 
-// Take implements eventlog.Consumer.
-func (c *faultyConsumer) Take(ctx context.Context, n int) ([]eventlog.Record, error) {
+// Take implements refresh.LogConsumer.
+func (c *faultyConsumer) Take(ctx context.Context, n int) ([]refresh.LogRecord, error) {
 	if err := c.reachLog(); err != nil {
 		return nil, err
 	}
-	records, err := c.Consumer.Take(ctx, n)
+	records, err := c.LogConsumer.Take(ctx, n)
+	c.seen.handed(records)
 	if err == nil && len(records) > 0 {
 		err = c.taking.wait(ctx)
 	}
 	return records, err
 }
 
-// Done implements eventlog.Consumer. The tracker looks whether it is too early.
-func (c *faultyConsumer) Done(ctx context.Context, records ...eventlog.Record) error {
+// Done implements refresh.LogConsumer. The tracker looks whether it is too early.
+func (c *faultyConsumer) Done(ctx context.Context, records ...refresh.LogRecord) error {
 	if err := c.alive(); err != nil {
 		return err
 	}
 	c.seen.done(records)
-	return c.Consumer.Done(ctx, records...)
+	return c.LogConsumer.Done(ctx, records...)
 }
 
 type faultyCoalescer struct {

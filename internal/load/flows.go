@@ -4,12 +4,14 @@ import (
 	"context"
 	"time"
 
-	"sluice/internal/breaker"
+	"sluice/internal/backoff"
 	"sluice/internal/domain"
 )
 
 func normalLoad(ctx context.Context, w *world, r *Result) error {
-	w.start(ctx)
+	if err := w.start(ctx); err != nil {
+		return err
+	}
 	f, err := w.carry(ctx, traffic{high: 50, low: 200, reads: readRate})
 	if err != nil {
 		return err
@@ -31,7 +33,9 @@ const (
 )
 
 func peakLoad(ctx context.Context, w *world, r *Result) error {
-	w.start(ctx)
+	if err := w.start(ctx); err != nil {
+		return err
+	}
 	f, err := w.carry(ctx, traffic{high: peakHigh, low: peakLow, reads: readRate, during: func(context.Context) error {
 		// The backlog is full from the beginning.
 		w.backlog(ctx, rated, domain.PriorityLow)
@@ -52,22 +56,23 @@ func peakLoad(ctx context.Context, w *world, r *Result) error {
 
 // whileFaulty lets a fault last for the middle half of a scenario.
 func (w *world) whileFaulty(ctx context.Context, begin, end func()) {
-	sleep(ctx, w.length/4)
+	backoff.Sleep(ctx, w.length/4)
 	begin()
-	sleep(ctx, w.length/2)
+	backoff.Sleep(ctx, w.length/2)
 	end()
 }
 
 func workerKilled(ctx context.Context, w *world, r *Result) error {
-	w.start(ctx)
+	if err := w.start(ctx); err != nil {
+		return err
+	}
 	var underWay int64
 	f, err := w.carry(ctx, traffic{high: 100, low: 200, during: func(ctx context.Context) error {
-		sleep(ctx, w.length/2)
+		backoff.Sleep(ctx, w.length/2)
 		victim := w.instances[len(w.instances)-1]
 		underWay = w.seen.count(everybody)
 		victim.dead.Store(true)
-		victim.Stop()
-		return nil
+		return victim.Stop(ctx)
 	}})
 	if err != nil {
 		return err
@@ -89,12 +94,14 @@ const (
 )
 
 func slowStore(ctx context.Context, w *world, r *Result) error {
-	w.start(ctx)
+	if err := w.start(ctx); err != nil {
+		return err
+	}
 	opened := 0
 	f, err := w.carry(ctx, traffic{high: peakHigh, low: peakLow, reads: readRate, during: func(ctx context.Context) error {
 		w.whileFaulty(ctx, func() { w.store.begin(slowness) }, func() {
 			for _, i := range w.instances {
-				if i.Breakers()["store"] != breaker.Closed {
+				if i.Breakers()["store"] != backoff.BreakerClosed {
 					opened++
 				}
 			}
@@ -122,7 +129,9 @@ func slowStore(ctx context.Context, w *world, r *Result) error {
 }
 
 func slowLog(ctx context.Context, w *world, r *Result) error {
-	w.start(ctx)
+	if err := w.start(ctx); err != nil {
+		return err
+	}
 	f, err := w.carry(ctx, traffic{high: peakHigh, low: peakLow, reads: readRate, unknown: 100, during: func(ctx context.Context) error {
 		w.whileFaulty(ctx, func() { w.log.begin(time.Second) }, w.log.end)
 		return nil
@@ -144,12 +153,14 @@ func slowLog(ctx context.Context, w *world, r *Result) error {
 const lastGrants = 200 * time.Millisecond
 
 func redisDown(ctx context.Context, w *world, r *Result) error {
-	w.start(ctx)
+	if err := w.start(ctx); err != nil {
+		return err
+	}
 	var tried, refused, calls int64
 	f, err := w.carry(ctx, traffic{high: peakHigh, low: peakLow, reads: readRate, unknown: 100, during: func(ctx context.Context) error {
 		w.whileFaulty(ctx, func() {
 			w.down.Store(true)
-			sleep(ctx, lastGrants)
+			backoff.Sleep(ctx, lastGrants)
 			until(ctx, func() bool { return w.ended.Load() >= w.granted.Load() })
 			calls = w.sim.Audit().Calls
 			for range 2 * len(w.instances) {
@@ -180,11 +191,13 @@ func lowCap(ctx context.Context, w *world, r *Result) error {
 	seconds := w.length.Seconds()
 	refused := w.backlog(ctx, int((seconds+1)*1.2*lowRate), domain.PriorityLow)
 	began := time.Now()
-	w.start(ctx)
+	if err := w.start(ctx); err != nil {
+		return err
+	}
 	// Nothing is granted in the first second: nobody knows what was before it.
 	until(ctx, func() bool { return w.sim.Audit().Calls > burst })
 	first, before := time.Now(), w.sim.Audit().Calls
-	sleep(ctx, w.length)
+	backoff.Sleep(ctx, w.length)
 	calls := w.sim.Audit().Calls
 	allowed := lowRate*time.Since(began).Seconds() + burst
 	r.note("low_calls_per_second", float64(calls-before)/time.Since(first).Seconds())
@@ -196,7 +209,9 @@ func lowCap(ctx context.Context, w *world, r *Result) error {
 }
 
 func laneIsolation(ctx context.Context, w *world, r *Result) error {
-	w.start(ctx)
+	if err := w.start(ctx); err != nil {
+		return err
+	}
 	f, err := w.carry(ctx, traffic{high: 100, during: func(context.Context) error {
 		w.backlog(ctx, 1000+600*int(w.length.Seconds()), domain.PriorityLow)
 		return nil

@@ -103,6 +103,15 @@ func (r *Result) exactly(name string, value, want int64) {
 	r.need(name, float64(value), value == want, fmt.Sprintf("= %d", want))
 }
 
+// within is exactly, where what happened allows for more or less.
+func (r *Result) within(name string, value, least, most int64) {
+	if least == most {
+		r.exactly(name, value, least)
+		return
+	}
+	r.need(name, float64(value), value >= least && value <= most, fmt.Sprintf("%d to %d", least, most))
+}
+
 func (r *Result) atMost(name string, value, most float64) {
 	r.need(name, value, value <= most, fmt.Sprintf("≤ %g", most))
 }

@@ -9,7 +9,6 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/refresh"
-	"sluice/internal/refresh/eventlog"
 )
 
 func TestAFigureThatIsNotAsNeededIsMissed(t *testing.T) {
@@ -17,17 +16,20 @@ func TestAFigureThatIsNotAsNeededIsMissed(t *testing.T) {
 	r.note("requests", 3.14159)
 	r.exactly("lost", 0, 0)
 	r.exactly("calls", 2, 1)
+	r.within("again", 3, 2, 3)
+	r.within("never", 1, 2, 3)
+	r.within("once", 1, 1, 1)
 	r.atMost("largest_second", 500, 500)
 	r.atMost("largest", 501, 500)
 	r.atLeast("used", 445, 445)
 	r.below("read_p95_ms", 5, 5)
-	if want := []string{"calls", "largest", "read_p95_ms"}; !slices.Equal(r.Missed, want) {
+	if want := []string{"calls", "never", "largest", "read_p95_ms"}; !slices.Equal(r.Missed, want) {
 		t.Errorf("missed %v, want %v", r.Missed, want)
 	}
-	if r.Figures["requests"] != 3.14 || r.Needed["calls"] != "= 1" || r.Needed["requests"] != "" {
+	if r.Figures["requests"] != 3.14 || r.Needed["calls"] != "= 1" || r.Needed["never"] != "2 to 3" || r.Needed["once"] != "= 1" || r.Needed["requests"] != "" {
 		t.Errorf("figures %v, needed %v", r.Figures, r.Needed)
 	}
-	if want := []string{"requests", "lost", "calls", "largest_second", "largest", "used", "read_p95_ms"}; !slices.Equal(r.Order(), want) {
+	if want := []string{"requests", "lost", "calls", "again", "never", "once", "largest_second", "largest", "used", "read_p95_ms"}; !slices.Equal(r.Order(), want) {
 		t.Errorf("told in the order %v", r.Order())
 	}
 }
@@ -57,17 +59,32 @@ func TestTheTrackerKnowsWhatIsMissing(t *testing.T) {
 		seen := newTracker(time.Minute)
 		seen.expect([]refresh.Entity{entity("a"), entity("b")}, domain.PriorityHigh)
 		seen.expect([]refresh.Entity{entity("c"), entity("d")}, domain.PriorityLow)
-		record := func(key string) eventlog.Record {
-			return eventlog.Record{Message: eventlog.Message{Key: entity(key).String()}}
+		record := func(key string) refresh.LogRecord {
+			return refresh.LogRecord{Message: refresh.Message{Key: entity(key).String()}}
 		}
-		<-time.After(time.Second)
+		time.Sleep(time.Second)
 		seen.saved([]refresh.Refreshed{{Entity: entity("a")}})
-		seen.done([]eventlog.Record{record("a"), record("c")})
+		seen.done([]refresh.LogRecord{record("a"), record("c")})
+		seen.handed([]refresh.LogRecord{{Offset: 1}, {Offset: 2}, {Offset: 1, Partition: 1}, {Offset: 1, Topic: refresh.TopicLow}})
+		if got := seen.handedAgain(); got != 0 {
+			t.Errorf("%d were handed out again; none was", got)
+		}
+		seen.done([]refresh.LogRecord{{Offset: 1}, {Offset: 2}, {Offset: 2}})
+		if got := seen.underWay(); got != 2 {
+			t.Errorf("%d are under way; two are not done", got)
+		}
+		seen.handed([]refresh.LogRecord{{Offset: 2}, {Offset: 3}})
+		if got := seen.underWay(); got != 4 {
+			t.Errorf("%d are under way; one was handed out again, and another", got)
+		}
+		if got := seen.handedAgain(); got != 1 {
+			t.Errorf("%d were handed out again; it is one", got)
+		}
 		if got := seen.tooEarly(); got != 1 {
 			t.Errorf("%d are done too early; it is c alone", got)
 		}
 		go func() {
-			<-time.After(time.Second)
+			time.Sleep(time.Second)
 			seen.saved([]refresh.Refreshed{{Entity: entity("b")}, {Entity: entity("c")}})
 		}()
 		began := time.Now()
@@ -103,7 +120,7 @@ func TestAStallHoldsUntilItsTimeOrItsEnd(t *testing.T) {
 			t.Errorf("it takes %v, %v", d, err)
 		}
 		go func() {
-			<-time.After(time.Second)
+			time.Sleep(time.Second)
 			s.end()
 		}()
 		if d, err := took(t.Context()); d != time.Second || err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/refresh"
-	"sluice/internal/refresh/eventlog"
 )
 
 // tracker knows what was asked for and has not been stored yet, and how long
@@ -24,8 +23,21 @@ type tracker struct {
 	took []time.Duration
 	// settled is closed when nothing is pending; nil if nobody waits for that.
 	settled map[domain.Priority]chan struct{}
+	// taken are the records that workers were handed, each with whether it is open:
+	// the log was not told yet that it is done. again counts those that were handed
+	// out once more: partitions move when a member is not heard of.
+	taken map[position]bool
+	open  int64
+	again int64
 	// early counts what the log was told is done before it was stored.
 	early int64
+}
+
+// position tells a record from every other.
+type position struct {
+	topic     refresh.Topic
+	partition int32
+	offset    int64
 }
 
 type asked struct {
@@ -35,7 +47,7 @@ type asked struct {
 
 func newTracker(patience time.Duration) *tracker {
 	return &tracker{
-		patience: patience, pending: map[refresh.Entity]asked{}, settled: map[domain.Priority]chan struct{}{},
+		patience: patience, pending: map[refresh.Entity]asked{}, settled: map[domain.Priority]chan struct{}{}, taken: map[position]bool{},
 	}
 }
 
@@ -75,14 +87,58 @@ func (t *tracker) saved(rows []refresh.Refreshed) {
 	t.settle()
 }
 
+// handed notes that a worker was handed records.
+func (t *tracker) handed(records []refresh.LogRecord) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range records {
+		at := position{r.Topic, r.Partition, r.Offset}
+		open, before := t.taken[at]
+		if before {
+			t.again++
+		}
+		if !open {
+			t.open++
+		}
+		t.taken[at] = true
+	}
+}
+
+// underWay counts the records that workers have taken and not done.
+func (t *tracker) underWay() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.open
+}
+
+// handedAgain counts the records that were handed out more than once: what they
+// ask for may be called for as often.
+func (t *tracker) handedAgain() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.again
+}
+
+// settledDown begins to count anew what is handed out once more.
+func (t *tracker) settledDown() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.again = 0
+}
+
 // done notes that the log is told that records are dealt with.
-func (t *tracker) done(records []eventlog.Record) {
+func (t *tracker) done(records []refresh.LogRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range records {
 		source, key, _ := strings.Cut(r.Key, "/")
 		if _, ok := t.pending[refresh.Entity{Source: source, Key: key}]; ok {
 			t.early++
+		}
+		at := position{r.Topic, r.Partition, r.Offset}
+		if t.taken[at] {
+			t.taken[at] = false
+			t.open--
 		}
 	}
 }

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sluice/internal/backoff"
 	"sluice/internal/domain"
 	"sluice/internal/refresh"
 )
@@ -102,19 +104,10 @@ func (w *world) carry(ctx context.Context, t traffic) (f flow, err error) {
 
 // measure returns how many calls a second the upstream got once traffic flows.
 func (w *world) measure(ctx context.Context) float64 {
-	sleep(ctx, min(settling, w.length/4))
+	backoff.Sleep(ctx, min(settling, w.length/4))
 	began, before := time.Now(), w.sim.Audit().Calls
 	<-ctx.Done()
 	return float64(w.sim.Audit().Calls-before) / time.Since(began).Seconds()
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // pace calls do, in goroutines of their own, with how many are due, until ctx
@@ -220,7 +213,33 @@ func (w *world) judgeUpstream(r *Result) {
 // judgeLost waits until everything that was accepted is stored.
 func (w *world) judgeLost(ctx context.Context, r *Result) {
 	r.exactly("lost", w.seen.await(ctx, everybody), 0)
-	r.exactly("dead_letters", w.counters().dead, 0)
+	dead := w.counters().dead
+	if dead > 0 {
+		dead = w.ownLetters(ctx, r, dead)
+	}
+	r.exactly("dead_letters", dead, 0)
+}
+
+// ownLetters counts the refreshes that were given up and that this scenario asked
+// for, and says why. What was under way when another one ended is handed out
+// here, and this upstream does not know it.
+func (w *world) ownLetters(ctx context.Context, r *Result, all int64) (dead int64) {
+	own := make(map[refresh.Entity]bool, w.next.Load())
+	for i := range int(w.next.Load()) {
+		own[w.entity(i)] = true
+	}
+	letters, err := w.instances[0].DeadLetterList(ctx, refresh.DeadLetterQuery{Source: Source, Limit: 1000})
+	if err != nil {
+		r.Why = err.Error()
+		return all
+	}
+	for i := range letters {
+		if own[letters[i].Entity] {
+			dead++
+			r.Why = fmt.Sprintf("%s was given up after %d tries: %s %s", letters[i].Entity, letters[i].Tries, letters[i].Why, letters[i].Error)
+		}
+	}
+	return dead
 }
 
 // enough is the share of what is received that need not be kept, and fullSize

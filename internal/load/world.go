@@ -12,7 +12,6 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/refresh"
-	"sluice/internal/refresh/eventlog"
 	maplesim "sluice/internal/simulator/maplestory"
 )
 
@@ -142,10 +141,13 @@ func (w *world) serve(ctx context.Context, h http.Handler) (url string, err erro
 }
 
 // start sets all instances to work.
-func (w *world) start(ctx context.Context) {
+func (w *world) start(ctx context.Context) error {
 	for _, i := range w.instances {
-		i.Start(ctx)
+		if err := i.Start(ctx); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 func (w *world) close(ctx context.Context) (err error) {
@@ -154,7 +156,7 @@ func (w *world) close(ctx context.Context) (err error) {
 		w.drain(ctx)
 	}
 	for _, i := range w.instances {
-		i.Stop()
+		err = errors.Join(err, i.Stop(ctx))
 	}
 	w.client.CloseIdleConnections()
 	for i := len(w.closers) - 1; i >= 0; i-- {
@@ -165,7 +167,8 @@ func (w *world) close(ctx context.Context) (err error) {
 }
 
 // drain waits until nothing is left in topics that the next scenario uses as
-// well.
+// well: what was taken and is not done would be handed out there, and asks for
+// what only this one's upstream knows.
 func (w *world) drain(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -173,9 +176,9 @@ func (w *world) drain(ctx context.Context) {
 	every := time.NewTicker(200 * time.Millisecond)
 	defer every.Stop()
 	for range every.C {
-		high, err := log.Lag(limited, eventlog.HighWorkers, eventlog.High)
-		low, lowErr := log.Lag(limited, eventlog.LowWorkers, eventlog.Low)
-		if limited.Err() != nil || (err == nil && lowErr == nil && high.Records+low.Records == 0) {
+		high, err := log.Lag(limited, refresh.HighWorkers, refresh.TopicHigh)
+		low, lowErr := log.Lag(limited, refresh.LowWorkers, refresh.TopicLow)
+		if limited.Err() != nil || (err == nil && lowErr == nil && high.Records+low.Records+w.seen.underWay() == 0) {
 			return
 		}
 	}
@@ -186,9 +189,13 @@ func (w *world) fresh(n int) []refresh.Entity {
 	to := int(w.next.Add(int64(n)))
 	out := make([]refresh.Entity, n)
 	for i := range out {
-		out[i] = refresh.Entity{Source: Source, Key: "item-equipment:" + w.sim.Ocid(to-n+i)}
+		out[i] = w.entity(to - n + i)
 	}
 	return out
+}
+
+func (w *world) entity(i int) refresh.Entity {
+	return refresh.Entity{Source: Source, Key: "item-equipment:" + w.sim.Ocid(i)}
 }
 
 // any returns an instance that lives, each in turn.
@@ -205,12 +212,16 @@ func (w *world) any() *instance {
 // ask has entities refreshed by some instance. It reports whether that was
 // accepted.
 func (w *world) ask(ctx context.Context, entities []refresh.Entity, p domain.Priority) bool {
+	return w.tryAsk(ctx, entities, p) == nil
+}
+
+func (w *world) tryAsk(ctx context.Context, entities []refresh.Entity, p domain.Priority) error {
 	w.seen.expect(entities, p)
-	_, err := w.any().Request(ctx, refresh.Request{Entities: entities, Priority: p, Reason: refresh.ReasonUserRequest})
+	_, err := w.any().Request(ctx, request(entities, p))
 	if err != nil {
 		w.seen.forget(entities)
 	}
-	return err == nil
+	return err
 }
 
 // askBatch is how many are asked for at once.
@@ -232,23 +243,32 @@ func (w *world) backlog(ctx context.Context, n int, p domain.Priority) (refused 
 // out: while they do, one may be handed what another has begun. What happened
 // until then does not count.
 func (w *world) ready(ctx context.Context) error {
-	w.start(ctx)
+	if err := w.start(ctx); err != nil {
+		return err
+	}
 	if _, err := w.warm(ctx, warmed); err != nil {
 		return err
 	}
 	// Locks are given up last.
 	until(ctx, func() bool { return w.released.Load() >= warmed })
 	w.released.Store(0)
+	w.seen.settledDown()
 	w.sim.ResetAudit()
 	w.before = w.counters()
 	return nil
 }
 
-// warm has entities stored, for readers to read.
+// warm has entities stored, for readers to read. While servers are being started
+// requests may be refused: they are asked for until they are accepted.
 func (w *world) warm(ctx context.Context, n int) ([]refresh.Entity, error) {
 	entities := w.fresh(n)
-	if !w.ask(ctx, entities, domain.PriorityHigh) {
-		return nil, domain.Errorf(domain.CodeUnavailable, "requests are refused")
+	var refused error
+	until(ctx, func() bool {
+		refused = w.tryAsk(ctx, entities, domain.PriorityHigh)
+		return refused == nil
+	})
+	if refused != nil {
+		return nil, refused
 	}
 	if left := w.seen.await(ctx, everybody); left > 0 {
 		return nil, domain.Errorf(domain.CodeUnavailable, "%d of %d entities were not stored", left, n)

@@ -99,8 +99,13 @@ func (p *Points) Idle(now time.Time) bool {
 	return p.Held() == 0
 }
 
-// Expire drops what has fallen out of the period by now.
+// Expire drops what has fallen out of the period by now. If the clock was set
+// back, everything counts as spent now: it would be held for that much longer.
 func (p *Points) Expire(now time.Time) {
+	if i := len(p.slots) - 1; i >= 0 && p.slots[i].last.After(now) {
+		p.slots = append(p.slots[:0], pointSlot{first: now, last: now, points: p.spent})
+		return
+	}
 	n := 0
 	for n < len(p.slots) && !p.slots[n].last.Add(p.period).After(now) {
 		p.spent -= p.slots[n].points

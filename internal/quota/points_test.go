@@ -2,32 +2,18 @@ package quota_test
 
 import (
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
 	"sluice/internal/quota"
+	"sluice/internal/testkit"
 )
-
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	n := rand.Uint64()
-	if s := os.Getenv("SLUICE_TEST_SEED"); s != "" {
-		var err error
-		if n, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatalf("SLUICE_TEST_SEED: %v", err)
-		}
-	}
-	t.Logf("SLUICE_TEST_SEED=%d", n)
-	return n
-}
 
 // TestPointsNeverExceedAnySlidingPeriod settles calls at random and lets the
 // upstream have counted each at the worst moments: its grant or its answer.
 func TestPointsNeverExceedAnySlidingPeriod(t *testing.T) {
 	const limit, period = 20, time.Minute
-	rng := rand.New(rand.NewPCG(seed(t), 0))
+	rng := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	p := quota.NewPoints(quota.Limits{PointsPerMinute: limit, PointsPeriod: period})
 	now := noon
 	var inflight, counted []time.Time

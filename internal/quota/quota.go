@@ -16,11 +16,14 @@ type Reason string
 // The reasons for which a caller has to wait.
 const (
 	ReasonPrimary     Reason = "primary"     // the window's ration is spent
-	ReasonFloor       Reason = "floor"       // what is left is kept for the owner himself
+	ReasonFloor       Reason = "floor"       // what is left is kept for the owner
 	ReasonConcurrency Reason = "concurrency" // too many calls of this owner are in flight
 	ReasonPoints      Reason = "points"      // the endpoint's points per minute are spent
 	ReasonRetryAfter  Reason = "retry_after" // the upstream told the owner to stay away
-	ReasonHours       Reason = "hours"       // the owner keeps these hours for himself
+	ReasonHours       Reason = "hours"       // these hours are kept for the owner
+	ReasonBackoff     Reason = "backoff"     // a limit was hit that does not say when it ends
+	ReasonTrial       Reason = "trial"       // one call has gone first, the others wait for its answer
+	ReasonFloorAll    Reason = "floor_all"   // the floor keeps the whole limit for the owner: nothing can ever be called
 )
 
 // Ask is a request for one call.
@@ -76,8 +79,20 @@ type Response struct {
 	// Exhausted is set when the upstream refused the call because the ration
 	// is spent, whatever Remaining says.
 	Exhausted bool
-	// RetryAfter parks the whole owner for this long, counted from now.
+	// RetryAfter parks the whole owner for this long, counted from now; at most
+	// for LongestPark. One call goes first then.
 	RetryAfter time.Duration
+	// Backoff: a limit was hit that does not say when it ends: back off
+	// exponentially, one call first.
+	Backoff bool
+	// Succeeded is set when the call was answered as it should be. An upstream
+	// without rate headers tells by nothing else that it serves again.
+	Succeeded bool
+}
+
+// well reports whether the answer shows that the upstream serves the owner.
+func (r Response) well() bool {
+	return (r.Known || r.Succeeded) && !r.Exhausted && r.RetryAfter <= 0 && !r.Backoff
 }
 
 // Keeper grants and counts calls. Implementations are safe for concurrent use.
@@ -93,6 +108,11 @@ type Keeper interface {
 	Refund(ctx context.Context, p Permit, r Response) (*domain.QuotaWindow, error)
 	// Windows lists what is known about an owner, all owners for "".
 	Windows(ctx context.Context, owner string) ([]Window, error)
+	// Reset lifts whatever parks an owner and doubts what is known about its
+	// windows: one call goes first in each, and its answer tells what is left. It
+	// returns the windows to persist; an owner nothing is known about is an error
+	// of code not found.
+	Reset(ctx context.Context, owner string) ([]domain.QuotaWindow, error)
 }
 
 // Window is what is known about one owner's bucket, for display and forecast.
@@ -110,13 +130,25 @@ type Window struct {
 	Parked      Reason    `json:"parked,omitempty"`
 }
 
+// Closed fills in until when and why a window with nothing left is closed.
+func (w Window) Closed() Window {
+	if w.Available > 0 || w.InFlight > 0 {
+		return w
+	}
+	w.ParkedUntil, w.Parked = w.Reset, ReasonPrimary
+	if w.Floor > 0 && w.Floor >= w.Limit {
+		w.Parked = ReasonFloorAll
+	}
+	return w
+}
+
 // Limits configures one bucket.
 type Limits struct {
 	// Limit is assumed until the upstream says otherwise.
 	Limit int
 	// Window is the assumed length of a window whose end is not known.
 	Window time.Duration
-	// Floor is what the owner keeps for himself.
+	// Floor is what is kept for the owner.
 	Floor int
 	// PointsPerMinute bounds each endpoint (or, if PointsShared, the bucket).
 	PointsPerMinute int

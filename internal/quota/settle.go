@@ -14,7 +14,9 @@ const (
 // Settle ends a call that was, or may have been, counted by the upstream.
 func (c *Count) Settle(now time.Time, skew *Skew, p Permit, r Response) {
 	c.Advance(now, skew)
+	r.Reset = c.plausible(now, skew, r.Reset)
 	c.inflight = max(c.inflight-p.Cost, 0)
+	c.returned(p, r)
 	if !r.Known || r.Reset.IsZero() {
 		c.lose(now, skew, p, r)
 		return
@@ -50,15 +52,23 @@ func (c *Count) Refund(now time.Time, skew *Skew, p Permit, r Response) {
 	c.Advance(now, skew)
 	c.inflight = max(c.inflight-p.Cost, 0)
 	c.left += p.Cost
+	if c.trial && p.ID > c.carried {
+		c.rest += p.Cost
+	}
+	c.returned(p, r)
 	c.Learn(now, skew, p, r)
 }
 
 // Learn takes in the headers of a call that is not counted here.
 func (c *Count) Learn(now time.Time, skew *Skew, p Permit, r Response) {
+	r.Reset = c.plausible(now, skew, r.Reset)
 	if r.Known && r.Remaining >= r.Limit {
 		// Nothing was counted yet, so no window has begun: the reset is that
 		// of a window that would begin now, and moves on.
 		c.adopt(r.Limit)
+		if p.ID > c.carried {
+			c.believe()
+		}
 	} else if r.Known && !r.Reset.IsZero() {
 		switch c.place(skew, p, r) {
 		case earlierWindow:
@@ -88,10 +98,9 @@ func (c *Count) lose(now time.Time, skew *Skew, p Permit, r Response) {
 }
 
 func (c *Count) place(skew *Skew, p Permit, r Response) standing {
-	jitter := min(resetJitter, c.cfg.Window/2)
 	switch {
 	case !c.anchor.IsZero():
-		return compare(r.Reset, c.anchor, jitter)
+		return compare(r.Reset, c.anchor, c.jitter())
 	case !c.hold.IsZero():
 		return c.placeRestored(skew, r)
 	case p.ID <= c.carried && !r.Reset.After(c.previous):
@@ -99,6 +108,9 @@ func (c *Count) place(skew *Skew, p Permit, r Response) standing {
 	}
 	return sameWindow
 }
+
+// jitter is how far two reports of one window's reset may lie apart.
+func (c *Count) jitter() time.Duration { return min(resetJitter, c.cfg.Window/2) }
 
 func compare(reset, anchor time.Time, jitter time.Duration) standing {
 	switch d := reset.Sub(anchor); {
@@ -134,6 +146,9 @@ func (c *Count) learn(skew *Skew, p Permit, r Response) {
 		c.reset = r.Reset
 	}
 	c.adopt(r.Limit)
+	if p.ID > c.carried || !c.previous.IsZero() && r.Reset.Sub(c.previous) > c.jitter() {
+		c.believe()
+	}
 }
 
 // adopt takes in the limit a header told. Only a limit that was merely
@@ -158,16 +173,18 @@ func (c *Count) begin(p Permit, r Response) {
 	c.open(remaining - c.inflight - c.lost.total())
 	c.reported, c.opened = remaining, remaining
 	c.reset, c.anchor = r.Reset, r.Reset
+	c.believe()
 }
 
 // exhaust closes the window until it ends.
 func (c *Count) exhaust(now time.Time, skew *Skew) {
 	c.left, c.reported = min(c.left, 0), 0
+	c.believe()
 	if c.answered.IsZero() {
 		c.answered = now
 	}
 	if end, known := c.end(skew); !known || !end.After(now) {
-		// The reset is past on our clock and yet the ration is spent: the
+		// The reset is past on our clock and yet the quota is used up: the
 		// clocks disagree and no Date told by how much.
 		c.hold = now.Add(c.cfg.Window)
 	}

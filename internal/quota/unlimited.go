@@ -30,3 +30,6 @@ func (Unlimited) Refund(context.Context, Permit, Response) (*domain.QuotaWindow,
 
 // Windows implements Keeper.
 func (Unlimited) Windows(context.Context, string) ([]Window, error) { return nil, nil }
+
+// Reset implements Keeper.
+func (Unlimited) Reset(context.Context, string) ([]domain.QuotaWindow, error) { return nil, nil }

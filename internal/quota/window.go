@@ -21,8 +21,14 @@ const (
 	// restoredSlack is how much too late the stored end of a window may be: a
 	// second for the coarse Date, and the time the fastest answer took.
 	restoredSlack = 30 * time.Second
+	// assumedRoom is how many calls a floor leaves at least of a limit that is not
+	// known.
+	assumedRoom = 10
 	// unreported is the reported remainder while no header told it.
 	unreported = math.MaxInt
+	// resetSlack is by how much more than two window lengths from now a window may
+	// claim to end. What claims more is misdated: see plausible and confine.
+	resetSlack = time.Minute
 )
 
 // Count is the arithmetic of one owner's bucket: how many calls may still be
@@ -38,6 +44,10 @@ const (
 //     holds when others use the token too.
 //
 // A call is charged to the ledger when granted; Settle only corrects it.
+//
+// A clock may be set. A window that only the clock has opened is therefore on
+// trial: it grants what the window before had left, or one call, until an answer
+// tells which window it is.
 type Count struct {
 	cfg   Limits
 	limit int
@@ -72,6 +82,13 @@ type Count struct {
 	started, answered time.Time
 	// kept is the floor that the owner asked for; 0 if he did not.
 	kept int
+
+	// trial is set while the clock alone says that this window has begun. rest is
+	// what the window before had left, less what was granted since; tried is how
+	// many calls granted since are out.
+	trial bool
+	rest  int
+	tried int
 }
 
 // losses adds up calls that ended without an answer until a header proves to
@@ -110,8 +127,9 @@ func NewCount(cfg Limits) *Count {
 	}
 }
 
-// RestoreCount continues a stored window whose process is gone. It returns
-// nil for one that ended so long ago that it says nothing about the present.
+// RestoreCount continues a stored window whose process is gone. If it has ended,
+// or its end was never known, one call goes first: the clock may have been set
+// meanwhile.
 //
 // Calls worth abandoned were in flight when the process died. If the window
 // has ended or may have, they may have been counted in the next one.
@@ -121,11 +139,14 @@ func RestoreCount(cfg Limits, w domain.QuotaWindow, now time.Time, abandoned int
 	if w.Limit > 0 {
 		c.limit, c.assumed = w.Limit, false
 	}
+	if w.Reset.After(c.furthest(now)) {
+		w.Reset = now.Add(cfg.Window)
+	}
+	c.trial = true
 	switch {
+	case w.Reset.IsZero() && w.Started.IsZero():
+		c.left = c.limit
 	case w.Reset.IsZero():
-		if w.Started.IsZero() {
-			return nil
-		}
 		c.left = w.Remaining
 		c.started, c.answered = w.Started, now
 		c.assumed = true
@@ -133,14 +154,16 @@ func RestoreCount(cfg Limits, w domain.QuotaWindow, now time.Time, abandoned int
 		c.left = w.Remaining
 		c.hold = w.Reset
 		c.started = now
+		c.trial = false
 		if earliest, _ := c.earliestEnd(&Skew{}); !now.Before(earliest) {
 			c.late = abandoned
 		}
 	case now.Before(w.Reset.Add(cfg.Window + 2*resetStep)):
 		c.left = c.limit - abandoned
 		c.started, c.answered = now, now
+		c.rest = w.Remaining
 	default:
-		return nil
+		c.left, c.rest = c.limit, w.Remaining
 	}
 	return c
 }
@@ -158,16 +181,20 @@ func (c *Count) Reserve(now time.Time, skew *Skew, id uint64, cost int) (retryAt
 	if c.started.IsZero() {
 		c.started = now
 	}
+	c.try(cost)
 	return time.Time{}, ""
 }
 
 func (c *Count) check(now time.Time, skew *Skew, cost int) (time.Time, Reason) {
 	floor := c.floor()
 	if c.available()-floor >= cost {
-		return time.Time{}, ""
+		return c.checkTrial(now, cost)
 	}
 	why := ReasonPrimary
-	if c.available() >= cost {
+	switch {
+	case floor > 0 && c.limit-floor < cost && c.limit >= cost:
+		why = ReasonFloorAll
+	case c.available() >= cost:
 		why = ReasonFloor
 	}
 	retryAt, known := c.end(skew)
@@ -193,8 +220,12 @@ func (c *Count) available() int {
 func (c *Count) Keep(floor int) { c.kept = floor }
 
 // floor is what the owner keeps: his own word first. The configured one shrinks with a limit below the configured
-// one, so that a small ration is not kept back altogether.
+// one, so that a small ration is not kept back altogether. While a limit is merely assumed, some calls are left that
+// it would keep altogether: one of them tells the limit.
 func (c *Count) floor() int {
+	if c.kept > 0 && c.kept >= c.limit && c.assumed {
+		return c.limit - min(assumedRoom, (c.limit+1)/2)
+	}
 	if c.kept > 0 {
 		return c.kept
 	}
@@ -240,11 +271,18 @@ func (c *Count) earliestEnd(skew *Skew) (time.Time, bool) {
 
 // Advance begins a new window if the old one has ended by now.
 func (c *Count) Advance(now time.Time, skew *Skew) {
+	c.confine(now, skew)
 	end, known := c.end(skew)
 	if !known || now.Before(end) {
 		return
 	}
+	c.turn(now)
+}
+
+// turn begins the window after this one, on the word of the clock.
+func (c *Count) turn(now time.Time) {
 	late := c.late
+	c.doubt()
 	c.open(c.limit - c.inflight - late)
 	if c.inflight+late > 0 {
 		c.started = now
@@ -278,7 +316,11 @@ func (c *Count) Snapshot(skew *Skew) domain.QuotaWindow {
 
 // View is the form for display.
 func (c *Count) View(skew *Skew) Window {
-	w := Window{Limit: c.limit, Available: max(c.available()-c.floor(), 0), InFlight: c.inflight, Floor: c.floor()}
+	usable := max(c.available()-c.floor(), 0)
+	if c.trial {
+		usable = min(usable, max(c.rest-c.floor(), 1))
+	}
+	w := Window{Limit: c.limit, Available: usable, InFlight: c.inflight, Floor: c.floor()}
 	w.Reset, _ = c.end(skew)
 	return w
 }

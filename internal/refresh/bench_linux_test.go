@@ -9,16 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/backend/memory"
+	"sluice/internal/backend/sqlite"
 	"sluice/internal/quota/rate"
-	ratememory "sluice/internal/quota/rate/memory"
 	"sluice/internal/refresh"
-	cachememory "sluice/internal/refresh/cache/memory"
-	"sluice/internal/refresh/coalesce"
-	coalescememory "sluice/internal/refresh/coalesce/memory"
-	"sluice/internal/refresh/eventlog/embedded"
-	refreshsqlite "sluice/internal/refresh/sqlite"
 	sim "sluice/internal/simulator/maplestory"
-	"sluice/internal/sqlitedb"
 )
 
 // bodies are such values as are kept of the game, about 17 KB each.
@@ -36,29 +31,29 @@ func bodies(n int) []refresh.Fetched {
 // cost nothing.
 func benchPipeline(b *testing.B, up refresh.Upstream) *refresh.Pipeline {
 	b.Helper()
-	db, err := sqlitedb.Open(b.Context(), sqlitedb.Options{Dir: b.TempDir(), Holder: "a benchmark"})
+	db, err := sqlite.Open(b.Context(), sqlite.Options{Dir: b.TempDir(), Holder: "a benchmark"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	store, err := refreshsqlite.New(db, refresh.TierOptions{})
+	store, err := sqlite.NewSnapshots(db, refresh.TierOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	free := rate.Limits{Hard: 900_000_000, Rate: 400_000_000, Burst: 400_000_000, LowRate: 400_000_000, LowBurst: 400_000_000}
-	keeper, err := ratememory.New(map[string]rate.Limits{game: free}, ratememory.Options{})
+	keeper, err := memory.NewRate(map[string]rate.Limits{game: free}, memory.RateOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	log := embedded.New(db, embedded.Options{Log: slog.New(slog.DiscardHandler)})
+	log := sqlite.NewEventLog(db, sqlite.EventLogOptions{Log: slog.New(slog.DiscardHandler)})
 	p, err := refresh.NewPipeline(refresh.Parts{
-		Log: log, Coalescer: coalescememory.New(coalesce.Lives{}, nil), Snapshots: store, Rate: keeper,
-		Cache: cachememory.New(cachememory.Options{}), Upstreams: map[string]refresh.Upstream{game: up},
+		Log: log, Coalescer: memory.NewCoalescer(refresh.CoalescerTTLs{}, nil), Snapshots: store, Rate: keeper,
+		Cache: memory.NewCache(memory.CacheOptions{}), Upstreams: map[string]refresh.Upstream{game: up},
 	}, refresh.Settings{Works: true})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
-		p.Stop()
+		_ = p.Stop(b.Context())
 		_ = log.Close(context.WithoutCancel(b.Context()))
 		_ = db.Close()
 	})
@@ -86,7 +81,7 @@ func BenchmarkRefresh(b *testing.B) {
 				before := counters.Stored.Load() + counters.Touched.Load()
 				b.ResetTimer()
 				began = processorTime(b)
-				p.Start(b.Context())
+				_ = p.Start(b.Context())
 				for counters.Stored.Load()+counters.Touched.Load() < before+int64(b.N) {
 					<-time.After(time.Millisecond)
 				}
@@ -94,7 +89,7 @@ func BenchmarkRefresh(b *testing.B) {
 			<-time.After(1100 * time.Millisecond) // the keeper's first second
 			work()
 			if !changed {
-				p.Stop()
+				_ = p.Stop(b.Context())
 				work()
 			}
 			b.StopTimer()

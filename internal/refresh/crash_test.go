@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,29 +11,24 @@ import (
 	"sluice/internal/domain"
 	sim "sluice/internal/simulator/maplestory"
 	"sluice/internal/source/maplestory"
+	"sluice/internal/testkit"
 )
 
 // seeded returns a random source whose seed is printed, and can be given with
 // SLUICE_TEST_SEED.
 func seeded(t *testing.T) *rand.Rand {
 	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("SLUICE_TEST_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("SLUICE_TEST_SEED: %v", err)
-		}
-	}
-	t.Logf("SLUICE_TEST_SEED=%d", seed)
+	seed := testkit.Seed(t)
 	return rand.New(rand.NewPCG(seed, seed))
 }
 
-// TestCrashes: whatever was accepted ends stored or buried, however often the
+// TestCrashes: whatever was accepted ends stored or a dead letter, however often the
 // process dies on the way, and what is stored is the truth.
 func TestCrashes(t *testing.T) {
 	random := seeded(t)
 	synctest.Test(t, func(t *testing.T) {
-		const rounds, characters = 20, 400
+		const characters = 400
+		rounds := testkit.Effort(8, 40)
 		w := newWorld(t, sim.Options{Seed: 7, Characters: characters, Latency: sim.Latency{Fixed: 30 * time.Millisecond, Jitter: 100 * time.Millisecond}})
 		faulty := rand.New(rand.NewPCG(random.Uint64(), 1)) // the simulator asks one at a time
 		w.OnRequest(func(*http.Request, int64) *sim.Fault {
@@ -101,12 +94,12 @@ func (s *stand) askAtRandom(random *rand.Rand, w *world, keys []string, accepted
 func (s *stand) checkAccepted(w *world, accepted map[string]bool) {
 	s.Helper()
 	s.until("everything is dealt with", func() bool {
-		buried := map[string]bool{}
+		dead := map[string]bool{}
 		for _, l := range s.letters() {
-			buried[l.Key] = true
+			dead[l.Key] = true
 		}
 		for key := range accepted {
-			if _, found, _ := s.snapshot(key); !found && !buried[key] {
+			if _, found, _ := s.snapshot(key); !found && !dead[key] {
 				return false
 			}
 		}

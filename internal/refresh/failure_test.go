@@ -10,7 +10,6 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/refresh"
-	"sluice/internal/refresh/eventlog"
 	sim "sluice/internal/simulator/maplestory"
 	"sluice/internal/source/maplestory"
 )
@@ -50,7 +49,7 @@ func TestThreeTries(t *testing.T) {
 			t.Errorf("the event is %+v", l.Event)
 		}
 		if l.Why != "HTTP502" || l.Error != "bad gateway" || l.HTTPStatus != http.StatusBadGateway || l.Tries != 3 ||
-			l.Topic != string(eventlog.Low) || l.Offset <= 0 || l.FirstAt.Before(began) || !l.BuriedAt.After(l.FirstAt) || l.RequestedAt.IsZero() {
+			l.Topic != string(refresh.TopicLow) || l.Offset <= 0 || l.FirstAt.Before(began) || !l.FailedAt.After(l.FirstAt) || l.RequestedAt.IsZero() {
 			t.Errorf("the letter is %+v", l)
 		}
 		s.want(refresh.Published, high, "key")
@@ -173,11 +172,11 @@ func TestRefusedKeyBuriesNothing(t *testing.T) {
 func TestEventsThatNobodyCanCarryOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStand(t, always(`"v"`))
-		s.check(s.parts.Log.Publish(t.Context(), eventlog.Low, eventlog.Message{Key: "odd", Value: []byte("no event")}))
+		s.check(s.parts.Log.Publish(t.Context(), refresh.TopicLow, refresh.Message{Key: "odd", Value: []byte("no event")}))
 		strange := refresh.Event{SchemaVersion: refresh.SchemaVersion, EventID: "strange", Entity: refresh.Entity{Source: "gone", Key: "k"}, Priority: low, Version: 7}
 		text, err := strange.Encode()
 		s.check(err)
-		s.check(s.parts.Log.Publish(t.Context(), eventlog.Low, eventlog.Message{Key: "gone/k", Value: text}))
+		s.check(s.parts.Log.Publish(t.Context(), refresh.TopicLow, refresh.Message{Key: "gone/k", Value: text}))
 		s.start()
 		s.want(refresh.Published, low, "key")
 		s.until("the others go on", s.stored("key"))

@@ -4,26 +4,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"sluice/internal/domain"
-	"sluice/internal/quota/rate"
 	"sluice/internal/refresh"
-	"sluice/internal/refresh/eventlog"
+	"sluice/internal/testkit/faulty"
 )
 
-// faults lets operations fail, hang or be counted, by name.
-type faults struct {
-	mu     sync.Mutex
-	by     map[string]func(context.Context) error
-	done   map[string]int
-	paused atomic.Int64
-}
+// faults lets calls of the ports fail, hang or be counted, by method.
+type faults struct{ plan *faulty.Plan }
 
-func newFaults() *faults {
-	return &faults{by: map[string]func(context.Context) error{}, done: map[string]int{}}
-}
+func newFaults() *faults { return &faults{faulty.NewPlan()} }
 
 var errDown = domain.Errorf(domain.CodeUnavailable, "it is down")
 
@@ -32,148 +23,40 @@ func down(context.Context) error { return errDown }
 // hang answers after a time that no caller wants to wait for.
 func hang(d time.Duration) func(context.Context) error {
 	return func(context.Context) error {
-		<-time.After(d)
+		time.Sleep(d)
 		return nil
 	}
 }
 
-// breaks lets operations fail from now on; nil ends that.
-func (f *faults) breaks(fault func(context.Context) error, operations ...string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, name := range operations {
-		f.by[name] = fault
-	}
-}
-
-func (f *faults) times(operation string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.done[operation]
-}
-
-func (f *faults) at(ctx context.Context, operation string) error {
-	f.mu.Lock()
-	f.done[operation]++
-	fault := f.by[operation]
-	f.mu.Unlock()
+// breaks lets methods fail from now on; nil ends that.
+func (f *faults) breaks(fault func(context.Context) error, methods ...string) {
 	if fault == nil {
-		return nil
+		f.plan.Mend(methods...)
+		return
 	}
-	return fault(ctx)
+	f.plan.Break(fault, methods...)
 }
 
-type shakyLog struct {
-	eventlog.Log
-	*faults
+func (f *faults) times(method string) int { return f.plan.Calls(method) }
+
+// paused is how many consumers take nothing.
+func (f *faults) paused() int {
+	return f.plan.Calls("Consumer.Pause") - f.plan.Calls("Consumer.Resume")
 }
 
-func (l *shakyLog) Publish(ctx context.Context, topic eventlog.Topic, messages ...eventlog.Message) error {
-	if err := l.at(ctx, "publish"); err != nil {
-		return err
+// refusedKey is one that the store never accepts.
+const refusedKey = "refused"
+
+// pickyStore refuses a key.
+type pickyStore struct{ refresh.Snapshots }
+
+func (s pickyStore) Accept(ctx context.Context, events []refresh.Event) error {
+	for _, e := range events {
+		if e.Key == refusedKey {
+			return domain.Errorf(domain.CodeInvalid, "%s is refused", e.Key)
+		}
 	}
-	return l.Log.Publish(ctx, topic, messages...)
-}
-
-func (l *shakyLog) Join(ctx context.Context, group string, topic eventlog.Topic) (eventlog.Consumer, error) {
-	if err := l.at(ctx, "join"); err != nil {
-		return nil, err
-	}
-	c, err := l.Log.Join(ctx, group, topic)
-	return &shakyConsumer{c, l.faults}, err
-}
-
-type shakyConsumer struct {
-	eventlog.Consumer
-	*faults
-}
-
-func (c *shakyConsumer) Pause()  { c.paused.Add(1); c.Consumer.Pause() }
-func (c *shakyConsumer) Resume() { c.paused.Add(-1); c.Consumer.Resume() }
-
-func (c *shakyConsumer) Take(ctx context.Context, n int) ([]eventlog.Record, error) {
-	if err := c.at(ctx, "take"); err != nil {
-		return nil, err
-	}
-	return c.Consumer.Take(ctx, n)
-}
-
-type shakyCoalescer struct {
-	refresh.Coalescer
-	*faults
-}
-
-func (c *shakyCoalescer) Acquire(ctx context.Context, asks ...refresh.Ask) ([]refresh.Grant, error) {
-	if err := c.at(ctx, "acquire"); err != nil {
-		return nil, err
-	}
-	return c.Coalescer.Acquire(ctx, asks...)
-}
-
-func (c *shakyCoalescer) Release(ctx context.Context, locks ...refresh.Lock) error {
-	if err := c.at(ctx, "release"); err != nil {
-		return err
-	}
-	return c.Coalescer.Release(ctx, locks...)
-}
-
-func (c *shakyCoalescer) Versions(ctx context.Context, entities ...refresh.Entity) ([]int64, error) {
-	if err := c.at(ctx, "versions"); err != nil {
-		return nil, err
-	}
-	return c.Coalescer.Versions(ctx, entities...)
-}
-
-type shakyStore struct {
-	refresh.Snapshots
-	*faults
-}
-
-func (s *shakyStore) Snapshot(ctx context.Context, e refresh.Entity) (refresh.Snapshot, bool, *refresh.Status, error) {
-	if err := s.at(ctx, "snapshot"); err != nil {
-		return refresh.Snapshot{}, false, nil, err
-	}
-	return s.Snapshots.Snapshot(ctx, e)
-}
-
-func (s *shakyStore) Save(ctx context.Context, refreshed []refresh.Refreshed) ([]refresh.Saved, error) {
-	if err := s.at(ctx, "save"); err != nil {
-		return nil, err
-	}
-	return s.Snapshots.Save(ctx, refreshed)
-}
-
-func (s *shakyStore) SetStatus(ctx context.Context, statuses []refresh.VersionedStatus) error {
-	if err := s.at(ctx, "status"); err != nil {
-		return err
-	}
-	return s.Snapshots.SetStatus(ctx, statuses)
-}
-
-func (s *shakyStore) Bury(ctx context.Context, letters []refresh.DeadLetter) error {
-	if err := s.at(ctx, "bury"); err != nil {
-		return err
-	}
-	return s.Snapshots.Bury(ctx, letters)
-}
-
-func (s *shakyStore) Unbury(ctx context.Context, ids []string) ([]refresh.DeadLetter, error) {
-	if err := s.at(ctx, "unbury"); err != nil {
-		return nil, err
-	}
-	return s.Snapshots.Unbury(ctx, ids)
-}
-
-type shakyRate struct {
-	rate.Keeper
-	*faults
-}
-
-func (r *shakyRate) Reserve(ctx context.Context, upstream string, p domain.Priority, n int) (rate.Grant, error) {
-	if err := r.at(ctx, "reserve"); err != nil {
-		return rate.Grant{}, err
-	}
-	return r.Keeper.Reserve(ctx, upstream, p, n)
+	return s.Snapshots.Accept(ctx, events)
 }
 
 // script is an upstream whose answers a test decides.

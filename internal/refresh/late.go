@@ -36,22 +36,22 @@ func (l *lateness) extend(source string, until time.Time) bool {
 
 // sent notes that a call has left. If it is late, nothing is granted for as long
 // as it is late: then no second gets more than if it had left at once.
-func (l *lane) sent(ctx context.Context, source string, grantedAt time.Time) {
-	now := l.Now()
+func (c *consumer) sent(ctx context.Context, source string, grantedAt time.Time) {
+	now := c.Now()
 	late := now.Sub(grantedAt)
 	if late <= lateAllowed {
 		return
 	}
-	l.counters.Late.Add(1)
+	c.counters.Late.Add(1)
 	// Many calls are late together, and say the same to the millisecond.
 	until := now.Add(late).Truncate(time.Millisecond)
-	if !l.late.extend(source, until) {
+	if !c.late.extend(source, until) {
 		return
 	}
 	// Whoever sends must not wait for this.
-	l.work.Go(func() {
-		if err := l.Rate.Pause(ctx, source, until); err != nil && ctx.Err() == nil {
-			l.Slog.Warn("calls leave late, and the rate cannot be told", "source", source, "late", late, "error", err)
+	c.work.Go(func() {
+		if err := c.Rate.Pause(ctx, source, until); err != nil && ctx.Err() == nil {
+			c.Slog.Warn("calls leave late, and the rate cannot be corrected", "source", source, "late", late, "error", err)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/internal/breaker"
+	"sluice/internal/backoff"
 	"sluice/internal/domain"
 	"sluice/internal/refresh"
 )
@@ -22,7 +22,7 @@ func names(n int) []string {
 }
 
 // TestStoreIsDown: what was called for is held, nothing more is called for, and
-// nothing is lost or buried.
+// nothing is lost or given up.
 func TestStoreIsDown(t *testing.T) {
 	for name, fault := range map[string]error{
 		"unavailable": errDown, "a bug": errors.New("odd"), "too slow": context.DeadlineExceeded,
@@ -32,26 +32,26 @@ func TestStoreIsDown(t *testing.T) {
 				const places = 10
 				up := always(`"v"`)
 				s := newStand(t, up, func(s *stand) { s.settings.HighInFlight, s.settings.LowInFlight = places, places })
-				s.breaks(func(context.Context) error { return fault }, "save", "status", "bury")
+				s.breaks(func(context.Context) error { return fault }, "Save", "SetStatus", "AddDeadLetters")
 				s.start()
 				keys := names(100)
 				_, err := s.ask(high, keys...)
 				s.check(err)
 				s.pass(10 * time.Minute)
-				if up.all() != places || s.paused.Load() != 1 || len(s.letters()) != 0 || s.Worker().Counters().Dead.Load() != 0 {
-					t.Errorf("%d calls, %d consumers paused, %d letters", up.all(), s.paused.Load(), len(s.letters()))
+				if up.all() != places || s.paused() != 1 || len(s.letters()) != 0 || s.Worker().Counters().Dead.Load() != 0 {
+					t.Errorf("%d calls, %d consumers paused, %d letters", up.all(), s.paused(), len(s.letters()))
 				}
-				if state := s.Breakers()["store"]; state == breaker.Closed && name != "a bug" {
+				if state := s.Breakers()["store"]; state == backoff.BreakerClosed && name != "a bug" {
 					t.Errorf("the breaker is %s", state)
 				}
-				tried := s.times("save")
+				tried := s.times("Save")
 				if name != "a bug" && tried > 100 {
 					t.Errorf("a store that is down was asked %d times", tried)
 				}
-				s.breaks(nil, "save", "status", "bury")
+				s.breaks(nil, "Save", "SetStatus", "AddDeadLetters")
 				s.until("all are stored", s.stored(keys...))
-				if up.all() != len(keys) || s.paused.Load() != 0 || len(s.letters()) != 0 || s.Breakers()["store"] != breaker.Closed {
-					t.Errorf("%d calls, %d paused, %d letters, breaker %s", up.all(), s.paused.Load(), len(s.letters()), s.Breakers()["store"])
+				if up.all() != len(keys) || s.paused() != 0 || len(s.letters()) != 0 || s.Breakers()["store"] != backoff.BreakerClosed {
+					t.Errorf("%d calls, %d paused, %d letters, breaker %s", up.all(), s.paused(), len(s.letters()), s.Breakers()["store"])
 				}
 			})
 		})
@@ -71,7 +71,7 @@ func TestStoreRefusesOne(t *testing.T) {
 		s.check(err)
 		s.start()
 		s.until("the others are stored", s.stored(keys...))
-		s.until("it is buried", func() bool { return s.Worker().Counters().Dead.Load() == 1 })
+		s.until("it is a dead letter", func() bool { return s.Worker().Counters().Dead.Load() == 1 })
 		s.wantCounts(map[string]int64{"REFUSED_BY_STORE": 1})
 	})
 }
@@ -98,16 +98,16 @@ func TestStoreIsSlow(t *testing.T) {
 				}
 			}
 		}
-		s.breaks(hang(10*time.Second), "snapshot", "save", "status")
+		s.breaks(hang(10*time.Second), "Snapshot", "Save", "SetStatus")
 		read(refresh.Fresh, 0)
 		s.pass(10 * time.Minute) // longer than values are cached for
 		read(refresh.Fresh, 100*time.Millisecond)
-		s.breaks(down, "snapshot", "save", "status")
+		s.breaks(down, "Snapshot", "Save", "SetStatus")
 		s.pass(10 * time.Minute)
 		read(refresh.Fresh, 100*time.Millisecond)
 		s.pass(time.Hour)
 		read(refresh.Stale, 100*time.Millisecond)
-		s.breaks(nil, "snapshot", "save", "status")
+		s.breaks(nil, "Snapshot", "Save", "SetStatus")
 		s.pass(10 * time.Minute)
 		read(refresh.Fresh, 100*time.Millisecond)
 	})
@@ -115,7 +115,7 @@ func TestStoreIsSlow(t *testing.T) {
 
 // TestRequestsAreRefusedAtOnce while what carries them is down; reads go on.
 func TestRequestsAreRefusedAtOnce(t *testing.T) {
-	for _, operation := range []string{"acquire", "publish"} {
+	for _, operation := range []string{"Acquire", "Publish"} {
 		t.Run(operation, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStand(t, always(`"v"`))
@@ -123,7 +123,7 @@ func TestRequestsAreRefusedAtOnce(t *testing.T) {
 				s.want(refresh.Published, high, "known")
 				s.until("it is stored", s.stored("known"))
 				s.breaks(func(context.Context) error {
-					<-time.After(2 * time.Second)
+					time.Sleep(2 * time.Second)
 					return errDown
 				}, operation)
 				for i := range 10 {
@@ -131,7 +131,7 @@ func TestRequestsAreRefusedAtOnce(t *testing.T) {
 						t.Fatalf("request %d: %v", i, err)
 					}
 				}
-				if s.Breakers()["redis"] != breaker.Open {
+				if s.Breakers()["redis"] != backoff.BreakerOpen {
 					t.Fatalf("the breaker is %s", s.Breakers()["redis"])
 				}
 				began, tried := time.Now(), s.times(operation)
@@ -155,19 +155,19 @@ func TestRequestsAreRefusedAtOnce(t *testing.T) {
 func TestWorkersOutliveTheirLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStand(t, always(`"v"`))
-		s.breaks(down, "join", "take", "versions", "release")
+		s.breaks(down, "Join", "Take", "Versions", "Release")
 		s.start()
 		keys := names(10)
 		_, err := s.ask(high, keys...)
 		s.check(err)
 		s.pass(time.Minute)
-		if joins := s.times("join"); joins > 60 {
+		if joins := s.times("Join"); joins > 60 {
 			t.Errorf("a log that is down was asked %d times in a minute", joins)
 		}
-		s.breaks(nil, "join", "take")
+		s.breaks(nil, "Join", "Take")
 		// Neither versions nor locks are needed to carry requests out.
 		s.until("all are stored", s.stored(keys...))
-		s.breaks(nil, "versions", "release")
+		s.breaks(nil, "Versions", "Release")
 	})
 }
 
@@ -175,7 +175,7 @@ func TestNoCallWithoutTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up := always(`"v"`)
 		s := newStand(t, up)
-		s.breaks(down, "reserve")
+		s.breaks(down, "Reserve")
 		s.start()
 		keys := names(50)
 		_, err := s.ask(high, keys[:25]...)
@@ -183,10 +183,10 @@ func TestNoCallWithoutTheRate(t *testing.T) {
 		_, err = s.ask(low, keys[25:]...)
 		s.check(err)
 		s.pass(time.Minute)
-		if up.all() != 0 || s.times("reserve") > 100 {
-			t.Errorf("%d calls; the keeper was asked %d times", up.all(), s.times("reserve"))
+		if up.all() != 0 || s.times("Reserve") > 100 {
+			t.Errorf("%d calls; the keeper was asked %d times", up.all(), s.times("Reserve"))
 		}
-		s.breaks(nil, "reserve")
+		s.breaks(nil, "Reserve")
 		s.until("all are stored", s.stored(keys...))
 		if up.all() != 50 {
 			t.Errorf("%d calls", up.all())

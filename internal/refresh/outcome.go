@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"sluice/internal/backoff"
 	"sluice/internal/domain"
-	"sluice/internal/refresh/eventlog"
 )
 
 // save is a result on its way to the store, with what became of it.
@@ -57,7 +57,7 @@ func (w *Worker) applySaves(ctx context.Context, items []*save) error {
 }
 
 // changesOf says what saving has changed. What was obsolete may have been stored
-// by somebody who ended before he could say so.
+// by a process that ended before it could say so.
 func changesOf(saves map[Entity]*save) []Change {
 	changes := make([]Change, 0, len(saves))
 	for entity, item := range saves {
@@ -72,6 +72,9 @@ func changesOf(saves map[Entity]*save) []Change {
 
 func (w *Worker) saveRows(ctx context.Context, rows []Refreshed) (saved []Saved, err error) {
 	err = w.Store.Do(ctx, func() error {
+		for i, now := 0, w.Now(); i < len(rows); i++ {
+			rows[i].Now = now
+		}
 		saved, err = w.Snapshots.Save(ctx, rows)
 		return err
 	})
@@ -80,38 +83,70 @@ func (w *Worker) saveRows(ctx context.Context, rows []Refreshed) (saved []Saved,
 
 // save stores a value, however long the store takes: the call was paid for. Its
 // place stays taken, so that no more is taken than can be held.
-func (l *lane) save(ctx context.Context, t *task, f Fetched) {
-	item := &save{refreshed: Refreshed{Entity: t.event.Entity, Version: t.event.Version, At: l.Now(), Body: f.Body, Hash: f.Hash}}
-	ended, err := l.insist(ctx, func() error {
-		if err := l.saves.Do(ctx, item); err != nil {
-			return err
-		}
-		return item.err
-	})
+func (c *consumer) save(ctx context.Context, t *task, f Fetched) {
+	item := &save{refreshed: Refreshed{Entity: t.event.Entity, Version: t.version, At: c.Now(), Body: f.Body, Hash: f.Hash}}
+	ended, err := c.retryUntilStored(ctx, func() error { return c.store(ctx, item) })
 	if !ended {
-		l.freePlaces(1)
+		c.leave(t)
 		return
 	}
 	if err != nil {
-		l.bury(ctx, t, Fetched{Code: "REFUSED_BY_STORE", Error: err.Error()})
+		c.giveUp(ctx, t, Fetched{Code: "REFUSED_BY_STORE", Error: err.Error()})
 		return
 	}
 	switch item.saved {
 	case Stored:
-		l.counters.Stored.Add(1)
+		c.counters.Stored.Add(1)
 	case Touched:
-		l.counters.Touched.Add(1)
+		c.counters.Touched.Add(1)
 	default:
-		l.counters.Obsolete.Add(1)
+		c.counters.Obsolete.Add(1)
 	}
-	l.finish(ctx, t)
+	if c.Lags != nil {
+		c.Lags.Served(c.priority, c.Now().Sub(t.called))
+	}
+	c.ackEvent(ctx, t)
 }
 
-// insist repeats a write while the store fails, taking nothing new meanwhile. It
+// store saves a value. If the store has a later version although nobody has
+// asked since, that version was given out by a clock that was set back, or by a
+// coalescer that has forgotten: the value is the newest, and gets a version that
+// says so.
+func (c *consumer) store(ctx context.Context, item *save) error {
+	given := item.refreshed.Version
+	for {
+		if err := c.saves[c.priority].Do(ctx, item); err != nil {
+			return err
+		}
+		if item.err != nil || item.saved != Obsolete {
+			return item.err
+		}
+		entity := item.refreshed.Entity
+		newest, err := c.Coalescer.Versions(ctx, entity)
+		if err != nil {
+			return err
+		}
+		if newest[0] != given {
+			return nil
+		}
+		standings, err := c.standings(ctx, []Entity{entity})
+		if err != nil {
+			return err
+		}
+		if standings[0].Seen <= item.refreshed.Version {
+			// The same version, by a later look.
+			return nil
+		}
+		item.refreshed.Version = standings[0].Seen + 1
+		c.Coalescer.Raise(item.refreshed.Version)
+	}
+}
+
+// retryUntilStored repeats a write while the store fails, taking nothing new meanwhile. It
 // reports false if ctx ended first, and otherwise how the write ended.
-func (l *lane) insist(ctx context.Context, write func() error) (ended bool, err error) {
+func (c *consumer) retryUntilStored(ctx context.Context, write func() error) (ended bool, err error) {
 	held := false
-	for delay := 100 * time.Millisecond; ; delay = min(2*delay, 5*time.Second) {
+	for delays := backendDelays.Series(); ; {
 		err = write()
 		if ctx.Err() != nil && err != nil {
 			return false, err
@@ -121,11 +156,11 @@ func (l *lane) insist(ctx context.Context, write func() error) (ended bool, err 
 		}
 		if !held {
 			held = true
-			l.hold()
-			defer l.letGo()
-			l.Slog.Warn("refreshes wait for the store", "error", err)
+			c.pauseConsumer()
+			defer c.resumeConsumer()
+			c.Slog.Warn("refreshes wait for the store", "error", err)
 		}
-		pause(ctx, max(delay, l.Store.Until()))
+		backoff.Sleep(ctx, max(delays.Next(), c.Store.Until()))
 	}
 }
 
@@ -136,75 +171,116 @@ func storeFails(err error) bool {
 	return code == domain.CodeUnavailable || code == domain.CodeInternal
 }
 
-// bury gives an event up: it is kept for a person.
-func (l *lane) bury(ctx context.Context, t *task, f Fetched) {
+// giveUp ends an event that failed for good: it is kept for a person.
+func (c *consumer) giveUp(ctx context.Context, t *task, f Fetched) {
 	letter := DeadLetter{
 		ID: t.event.EventID, Event: t.event, Why: f.Code, Error: f.Error, HTTPStatus: f.HTTPStatus, Tries: t.tries,
-		FirstAt: t.began, BuriedAt: l.Now(), Topic: string(t.record.Topic), Partition: t.record.Partition, Offset: t.record.Offset,
+		FirstAt: t.began, FailedAt: c.Now(), Topic: string(t.record.Topic), Partition: t.record.Partition, Offset: t.record.Offset,
+		WorkerID: c.ID,
 	}
+	letter.Version = t.version
 	if letter.ID == "" {
 		// The same if it is taken again.
 		letter.ID = fmt.Sprintf("%s-%d-%d", t.record.Topic, t.record.Partition, t.record.Offset)
 	}
 	if letter.Priority == 0 {
 		// Of what cannot be read this is all that is known.
-		letter.Priority = l.priority
+		letter.Priority = c.priority
 	}
 	if letter.Why == "" {
 		letter.Why = "UPSTREAM_FAILED"
 	}
-	l.Slog.Warn("refresh given up", "entity", t.event.String(), "why", letter.Why, "error", letter.Error)
-	ended, err := l.insist(ctx, func() error {
-		return l.Store.Do(ctx, func() error { return l.Snapshots.Bury(ctx, []DeadLetter{letter}) })
+	c.Slog.Warn("a refresh was given up", "entity", t.event.String(), "correlation_id", t.event.CorrelationID, "why", letter.Why, "error", letter.Error)
+	ended, err := c.retryUntilStored(ctx, func() error {
+		return c.Store.Do(ctx, func() error { return c.Letters.AddDeadLetters(ctx, []DeadLetter{letter}) })
 	})
 	if !ended {
-		l.freePlaces(1)
+		c.leave(t)
 		return
 	}
 	if err != nil {
 		// Nothing can be kept of it; the log line above is what is left.
-		l.Slog.Error("a dead letter cannot be kept", "entity", t.event.String(), "error", err)
+		c.Slog.Error("a dead letter cannot be kept", "entity", t.event.String(), "error", err)
 	}
-	l.counters.Dead.Add(1)
-	l.setStatus(ctx, t, StatusFailed, f.Error)
+	c.counters.Dead.Add(1)
+	if c.Buried != nil {
+		c.Buried(letter.FailedAt)
+	}
+	c.setStatus(ctx, t, StatusFailed, f, time.Time{})
+	c.settleRequest(ctx, t)
 	// Those who follow the topic are told; the store is where it is kept.
-	if err := l.Log.Publish(ctx, eventlog.Dead, eventlog.Message{Key: t.event.String(), Value: t.record.Value}); err != nil && ctx.Err() == nil {
-		l.Slog.Warn("publish a dead letter", "error", err)
+	if err := c.announceDead(ctx, t, &letter); err != nil && ctx.Err() == nil {
+		c.Slog.Warn("a dead letter cannot be published; it is in the store", "error", err)
 	}
-	l.finish(ctx, t)
+	c.ackEvent(ctx, t)
 }
 
-// setStatus shows what is wrong with an entity. It is for people: if the store
-// does not take it, the refresh goes on.
-func (l *lane) setStatus(ctx context.Context, t *task, code StatusCode, why string) {
+// settleRequest ends the request that is kept of an entity. If that fails, it ends when
+// it is published again.
+func (c *consumer) settleRequest(ctx context.Context, t *task) {
 	if t.event.Source == "" || t.event.Key == "" {
 		return
 	}
-	status := Status{Entity: t.event.Entity, Code: code, Tries: t.tries, Error: why, At: l.Now()}
-	err := l.Store.Do(ctx, func() error {
-		return l.Snapshots.SetStatus(ctx, []VersionedStatus{{Status: status, Version: t.event.Version}})
-	})
-	switch {
-	case err == nil && l.Stored != nil:
-		// Whoever cached that there is nothing is to see it.
-		l.Stored(ctx, []Change{{Entity: t.event.Entity}})
-	case err != nil && ctx.Err() == nil:
-		l.Slog.Warn("set status", "entity", t.event.String(), "error", err)
+	lock := Lock{Entity: t.event.Entity, Version: t.version}
+	if err := c.Store.Do(ctx, func() error { return c.Requests.Settle(ctx, []Lock{lock}) }); err != nil && ctx.Err() == nil {
+		c.Slog.Warn("the store does not end a request that was given up; it is published again", "entity", t.event.String(), "error", err)
 	}
 }
 
-// finish is done with an event: the log first, then the lock. A lock that stays
-// ends by itself.
-func (l *lane) finish(ctx context.Context, t *task) {
-	defer l.freePlaces(1)
-	l.dealt.Add(1)
-	if err := l.consumer.Done(ctx, t.record); err != nil && ctx.Err() == nil {
-		l.Slog.Warn("done", "entity", t.event.String(), "error", err)
+// status is what is shown of a task that did not succeed.
+func (t *task) status(code StatusCode, f Fetched, next time.Time) VersionedStatus {
+	return VersionedStatus{Version: t.version, Status: Status{
+		Entity: t.event.Entity, Code: code, Tries: max(t.tries, t.event.Waits), ErrorCode: f.Code, Error: f.Error, At: t.Now(), NextRetryAt: next,
+	}}
+}
+
+// setStatus shows what is wrong with an entity.
+func (c *consumer) setStatus(ctx context.Context, t *task, code StatusCode, f Fetched, next time.Time) {
+	if t.event.Source == "" || t.event.Key == "" {
+		return
+	}
+	c.showStatus(ctx, t.status(code, f, next))
+}
+
+// showStatus is for people: if the store does not take it, the refresh goes on.
+func (w *Worker) showStatus(ctx context.Context, statuses ...VersionedStatus) {
+	err := w.Store.Do(ctx, func() error { return w.Snapshots.SetStatus(ctx, statuses) })
+	switch {
+	case err == nil && w.Stored != nil:
+		// Whoever cached that there is nothing is to see it.
+		changes := make([]Change, len(statuses))
+		for i := range statuses {
+			changes[i].Entity = statuses[i].Entity
+		}
+		w.Stored(ctx, changes)
+	case err != nil && ctx.Err() == nil:
+		w.Slog.Warn("the store does not take the status of entities", "entities", len(statuses), "first", statuses[0].String(), "error", err)
+	}
+}
+
+// ackEvent is done with an event and with those that followed its call: the log
+// first, then the locks. A lock that stays ends by itself.
+func (c *consumer) ackEvent(ctx context.Context, t *task) {
+	defer c.freePlaces(1)
+	followers := c.calls.end(t)
+	c.counters.Obsolete.Add(int64(len(followers)))
+	all := append(followers, t)
+	locks := make([]Lock, 0, len(all)+2)
+	for _, one := range all {
+		if err := one.subscription.Done(ctx, one.record); err != nil && ctx.Err() == nil {
+			c.Slog.Warn("the log does not take that an event is done; it is taken again", "entity", t.event.String(), "error", err)
+		}
+		locks = append(locks, one.event.Lock())
 	}
 	if t.event.Key == "" {
 		return
 	}
-	if err := l.Coalescer.Release(ctx, t.event.Lock()); err != nil && ctx.Err() == nil {
-		l.Slog.Debug("release", "entity", t.event.String(), "error", err)
+	if t.version != t.event.Version {
+		// The request that was served along, of whatever priority.
+		locks = append(locks, Lock{Entity: t.event.Entity, Version: t.version, Priority: domain.PriorityHigh},
+			Lock{Entity: t.event.Entity, Version: t.version, Priority: domain.PriorityLow})
+	}
+	if err := c.Coalescer.Release(ctx, locks...); err != nil && ctx.Err() == nil {
+		c.Slog.Debug("a lock cannot be released; it expires", "entity", t.event.String(), "error", err)
 	}
 }

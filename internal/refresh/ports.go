@@ -19,9 +19,11 @@ type Coalescer interface {
 	// Versions returns, in the order of the entities, the newest version given
 	// out; 0 if none is remembered.
 	Versions(ctx context.Context, entities ...Entity) ([]int64, error)
+	// Raise makes every version that is given out from now on larger than this.
+	Raise(version int64)
 }
 
-// Ask is a wish to have an entity refreshed.
+// Ask is a request to have an entity refreshed.
 type Ask struct {
 	Entity
 	Priority domain.Priority
@@ -72,9 +74,19 @@ type Lock struct {
 	Version int64
 }
 
-// Snapshots is where snapshots are kept. Every method is one transaction; an
-// error of code unavailable means that the same call may be repeated.
+// Snapshots is what a store of snapshots offers. Every method is one transaction;
+// an error of code unavailable means that the same call may be repeated. Whoever
+// needs some of it takes that.
 type Snapshots interface {
+	Entities
+	Requests
+	Marks
+	DeadLetters
+	History
+}
+
+// Entities keeps the snapshots, and what else is known of their entities.
+type Entities interface {
 	// Snapshot returns an entity's snapshot, false if there is none, and its
 	// status, nil if nothing is wrong with it.
 	Snapshot(ctx context.Context, e Entity) (Snapshot, bool, *Status, error)
@@ -91,19 +103,20 @@ type Snapshots interface {
 	// Due lists up to limit entities of a source that are due to be refreshed,
 	// the longest overdue first, and makes each due again after its tier's
 	// interval, so that no other caller gets it meanwhile. Tiers fall: Hot to
-	// Warm to Cold when an entity was not read for long enough.
-	Due(ctx context.Context, source string, now time.Time, limit int) ([]Entity, error)
+	// Warm to Cold when an entity was not read for long enough. All callers
+	// together get no more than the query's rate.
+	Due(ctx context.Context, q DueQuery) (Due, error)
 	// Counts tells how many snapshots, statuses and bytes a source has.
 	Counts(ctx context.Context, source string) (Counts, error)
-	DeadLetters
-	History
 }
 
 // Refreshed is what one refresh brought.
 type Refreshed struct {
 	Entity
 	Version int64
-	At      time.Time
+	// At is when it was looked at, Now when it is saved, by the same clock; a zero
+	// Now is At.
+	At, Now time.Time
 	// Body is in its canonical form, and Hash over it.
 	Body []byte
 	Hash Hash
@@ -129,6 +142,47 @@ const (
 	Obsolete
 )
 
+// DueQuery asks for what is due.
+type DueQuery struct {
+	Source string
+	Now    time.Time
+	// Limit is how many one caller gets at most.
+	Limit int
+	// PerSecond is how many all callers together get a second; zero is any number.
+	PerSecond float64
+}
+
+// Due is what is due.
+type Due struct {
+	Entities []Entity
+	// Next is when the rate allows more, if there was more; zero if all that is
+	// due was returned.
+	Next time.Time
+}
+
+// paceBurst is how much of a second's rate may be asked for at once, in
+// microseconds, whoever was late.
+const paceBurst = 200_000
+
+// Pace says how many of those that are wanted may be had, given until when the
+// rate has been used up, and until when it is then. Instants are microseconds.
+func Pace(next, now int64, perSecond float64, wanted int) (n int, after int64) {
+	if perSecond <= 0 || wanted <= 0 {
+		return wanted, next
+	}
+	each := 1e6 / perSecond
+	// A mark in a distant future is of a clock that was set back.
+	if next > now+ClockSkew.Microseconds()+int64(each) {
+		next = now
+	}
+	next = max(next, now-paceBurst)
+	if next > now {
+		return 0, next
+	}
+	n = min(wanted, 1+int(float64(now-next)/each))
+	return n, next + int64(float64(n)*each)
+}
+
 // VersionedStatus is a status that an event led to.
 type VersionedStatus struct {
 	Status
@@ -152,15 +206,15 @@ type Counts struct {
 
 // DeadLetters keeps what failed for good, for a person.
 type DeadLetters interface {
-	// Bury stores dead letters. Burying one again changes nothing.
-	Bury(ctx context.Context, letters []DeadLetter) error
+	// AddDeadLetters stores dead letters. Adding one again changes nothing.
+	AddDeadLetters(ctx context.Context, letters []DeadLetter) error
 	DeadLetter(ctx context.Context, id string) (DeadLetter, error)
 	DeadLetterList(ctx context.Context, q DeadLetterQuery) ([]DeadLetter, error)
 	// DeadLetterCounts counts by reason.
 	DeadLetterCounts(ctx context.Context) (map[string]int64, error)
-	// Unbury removes dead letters and returns those that were there.
-	Unbury(ctx context.Context, ids []string) ([]DeadLetter, error)
-	// AgeOut removes up to limit dead letters buried before an instant, and
+	// RemoveDeadLetters removes dead letters and returns those that were there.
+	RemoveDeadLetters(ctx context.Context, ids []string) ([]DeadLetter, error)
+	// AgeOut removes up to limit dead letters that failed before an instant, and
 	// returns how many.
 	AgeOut(ctx context.Context, before time.Time, limit int) (int, error)
 }
@@ -178,11 +232,13 @@ type DeadLetter struct {
 	HTTPStatus int       `json:"http_status,omitempty"`
 	Tries      int       `json:"tries"`
 	FirstAt    time.Time `json:"first_at"`
-	BuriedAt   time.Time `json:"buried_at"`
+	FailedAt   time.Time `json:"buried_at"`
 	// Where it was in the log.
 	Topic     string `json:"topic"`
 	Partition int32  `json:"partition"`
 	Offset    int64  `json:"offset"`
+	// WorkerID names the process that gave it up.
+	WorkerID string `json:"worker_id,omitempty"`
 }
 
 // DeadLetterQuery selects dead letters, newest first. Zero fields do not
@@ -191,7 +247,7 @@ type DeadLetterQuery struct {
 	Why    string
 	Source string
 	Key    string
-	// Before and BeforeID page backwards: those buried earlier, or at the same
+	// Before and BeforeID page backwards: those that failed earlier, or at the same
 	// time with a smaller id.
 	Before   time.Time
 	BeforeID string

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"sluice/internal/backoff"
 	"sluice/internal/domain"
 	"sluice/internal/quota/rate"
 )
@@ -13,14 +14,14 @@ import (
 // PrefetchOptions are what a Prefetch works with.
 type PrefetchOptions struct {
 	Source    string
-	Snapshots Snapshots
+	Snapshots Entities
 	Requester *Requester
 	Rate      rate.Keeper
 	Lags      *Lags
-	// PerSecond is the target by hour of day; nil is 150 from 19 to 23 and 250
-	// otherwise.
+	// PerSecond is the target of all processes by hour of day; nil is 150 from 19
+	// to 23 and 250 otherwise.
 	PerSecond func(hour int) int
-	// Zone is where the hours are; nil is local.
+	// Zone is where the hours are; nil is UTC.
 	Zone *time.Location
 	// HighLag is how many HIGH requests may wait before prefetching stops;
 	// default 500.
@@ -45,7 +46,7 @@ func NewPrefetch(o PrefetchOptions) *Prefetch {
 		o.PerSecond = standardPace
 	}
 	if o.Zone == nil {
-		o.Zone = time.Local
+		o.Zone = time.UTC
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -74,55 +75,61 @@ const (
 
 // Run asks for what is due until ctx ends.
 func (p *Prefetch) Run(ctx context.Context) {
+	// Until it is known how many others wait, nothing is asked for in advance.
+	select {
+	case <-p.Lags.Measured():
+	case <-ctx.Done():
+	}
 	for ctx.Err() == nil {
-		asked, err := p.step(ctx)
-		wait := prefetchStep
-		switch {
-		case err != nil:
-			if ctx.Err() == nil {
-				p.Slog.Warn("prefetch", "source", p.Source, "error", err)
-			}
-			wait = prefetchIdle
-		case asked == 0:
-			wait = prefetchIdle
+		wait, err := p.step(ctx)
+		if err != nil && ctx.Err() == nil {
+			p.Slog.Warn("prefetching failed; trying again", "source", p.Source, "error", err)
 		}
-		pause(ctx, wait)
+		backoff.Sleep(ctx, wait)
 	}
 }
 
-// step asks for a part of a second's target. It returns how many were due, and
-// none if others go first.
-func (p *Prefetch) step(ctx context.Context) (int, error) {
-	if p.Lags.Lag(domain.PriorityHigh).Records > p.HighLag { //nolint:contextcheck // the figure is everybody's
-		return 0, nil
-	}
+// step asks for a part of a second's target, as much of it as other processes
+// have left, and returns when to do so again.
+func (p *Prefetch) step(ctx context.Context) (time.Duration, error) {
 	now := p.Now()
 	target := p.PerSecond(now.In(p.Zone).Hour())
-	// What waits already is enough for a while.
-	const ahead = 60
-	if p.Lags.Lag(domain.PriorityLow).Records > int64(ahead*target) { //nolint:contextcheck // the figure is everybody's
-		return 0, nil
+	if p.standBack(target) {
+		return prefetchIdle, nil
 	}
 	usage, err := p.Rate.Usage(ctx, p.Source)
 	if err != nil {
-		return 0, err
+		return prefetchIdle, err
 	}
-	if usage.Daily > 0 && usage.Daily-usage.Used <= p.DailyReserve {
-		return 0, nil
+	if target <= 0 || usage.Daily > 0 && usage.Daily-usage.Used <= p.DailyReserve {
+		return prefetchIdle, nil
 	}
+	if usage.LowPerSecond > 0 {
+		target = min(target, usage.LowPerSecond)
+	}
+	var next time.Time
 	if len(p.claimed) == 0 {
-		limit := max(1, int(float64(target)*prefetchStep.Seconds()))
-		if p.claimed, err = p.Snapshots.Due(ctx, p.Source, now, limit); err != nil {
-			return 0, err
+		due, err := p.Snapshots.Due(ctx, DueQuery{
+			Source: p.Source, Now: now, PerSecond: float64(target), Limit: max(1, int(float64(target)*prefetchStep.Seconds())),
+		})
+		if err != nil {
+			return prefetchIdle, err
 		}
+		p.claimed, next = due.Entities, due.Next
 	}
-	asked := len(p.claimed)
-	if asked == 0 {
-		return 0, nil
-	}
-	_, err = p.Requester.Request(ctx, Request{Entities: p.claimed, Priority: domain.PriorityLow, Reason: ReasonPrefetch})
-	if err == nil {
+	if len(p.claimed) > 0 {
+		if _, err := p.Requester.Request(ctx, Request{Entities: p.claimed, Priority: domain.PriorityLow, Reason: ReasonPrefetch}); err != nil {
+			return prefetchIdle, err
+		}
 		p.claimed = nil
+	} else if next.IsZero() {
+		return prefetchIdle, nil
 	}
-	return asked, err
+	return min(max(next.Sub(now), prefetchStep), prefetchIdle), nil
+}
+
+// standBack reports whether others go first, or enough waits for a while.
+func (p *Prefetch) standBack(target int) bool {
+	const ahead = 60
+	return p.Lags.Lag(domain.PriorityHigh).Records > p.HighLag || p.Lags.Lag(domain.PriorityLow).Records > int64(ahead*target)
 }

@@ -60,9 +60,9 @@ func TestPrefetchIsPacedAndNeverDoubles(t *testing.T) {
 			t.Errorf("%d calls in four seconds", first)
 		}
 		// What cannot be published is not forgotten for a day.
-		s.breaks(down, "publish")
+		s.breaks(down, "Publish")
 		s.pass(time.Second)
-		s.breaks(nil, "publish")
+		s.breaks(nil, "Publish")
 		s.until("all are refreshed", func() bool { return up.all() >= n })
 		s.pass(time.Hour)
 		for i := range n {

@@ -22,14 +22,14 @@ const (
 
 type recentShard struct {
 	mu       sync.Mutex
-	now, old map[Entity]struct{}
+	now, old map[Entity]time.Time
 	turned   time.Time
 }
 
 func newRecent(span time.Duration) *recent {
 	r := &recent{span: span, seed: maphash.MakeSeed()}
 	for i := range r.shards {
-		r.shards[i].now = map[Entity]struct{}{}
+		r.shards[i].now = map[Entity]time.Time{}
 	}
 	return r
 }
@@ -43,11 +43,12 @@ func (r *recent) first(e Entity, now time.Time) bool {
 	s := r.shard(e)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now.Sub(s.turned) >= r.span || len(s.now) >= recentMost {
-		if now.Sub(s.turned) >= 2*r.span {
+	// Less than no time has passed if the clock was set back.
+	if passed := now.Sub(s.turned); passed < 0 || passed >= r.span || len(s.now) >= recentMost {
+		if passed < 0 || passed >= 2*r.span {
 			clear(s.now)
 		}
-		s.old, s.now, s.turned = s.now, map[Entity]struct{}{}, now
+		s.old, s.now, s.turned = s.now, map[Entity]time.Time{}, now
 	}
 	if _, ok := s.now[e]; ok {
 		return false
@@ -55,8 +56,20 @@ func (r *recent) first(e Entity, now time.Time) bool {
 	if _, ok := s.old[e]; ok {
 		return false
 	}
-	s.now[e] = struct{}{}
+	s.now[e] = now
 	return true
+}
+
+// at is when an entity was noted, as long as that is remembered.
+func (r *recent) at(e Entity) (time.Time, bool) {
+	s := r.shard(e)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.now[e]; ok {
+		return at, true
+	}
+	at, ok := s.old[e]
+	return at, ok
 }
 
 func (r *recent) forget(e Entity) {

@@ -32,6 +32,10 @@ const (
 	ReasonRedrive     Reason = "REDRIVE"
 )
 
+// promised reports whether somebody was told that the refresh was accepted. What
+// readers and the prefetch want comes again by itself.
+func (r Reason) promised() bool { return r == ReasonUserRequest || r == ReasonRedrive }
+
 // SchemaVersion is that of the events this program writes.
 const SchemaVersion = "1.1"
 
@@ -48,6 +52,8 @@ type Event struct {
 	// Version grows with every request for the entity: an event is obsolete
 	// when a newer one is under way, and never overwrites what that stored.
 	Version int64 `json:"version"`
+	// Waits is how often the upstream has put the request off.
+	Waits int `json:"waits,omitempty"`
 }
 
 // Lock returns the lock that the event was published under.
@@ -57,16 +63,25 @@ func (e Event) Lock() Lock { return Lock{Entity: e.Entity, Priority: e.Priority,
 func (e Event) Encode() ([]byte, error) { return json.Marshal(e) }
 
 // DecodeEvent reads an event. Fields that it does not know mean nothing; what
-// names no entity or no version is an error of code invalid.
+// names no entity or no version is an error of code invalid. An event of another
+// program may name a character by its ocid alone: then it has no source and no
+// version, for other programs count differently, and whoever takes it finds them.
 func DecodeEvent(text []byte) (Event, error) {
-	var e Event
+	var e struct {
+		Event
+		Ocid string `json:"ocid"`
+	}
 	if err := json.Unmarshal(text, &e); err != nil {
-		return e, domain.Errorf(domain.CodeInvalid, "an event cannot be read: %w", err)
+		return e.Event, domain.Errorf(domain.CodeInvalid, "an event cannot be read: %w", err)
+	}
+	if e.Source == "" && e.Key == "" && e.Ocid != "" {
+		e.Key, e.Version = e.Ocid, 0
+		return e.Event, nil
 	}
 	if e.Source == "" || e.Key == "" || e.Version <= 0 {
-		return e, domain.Errorf(domain.CodeInvalid, "an event names no entity or no version")
+		return e.Event, domain.Errorf(domain.CodeInvalid, "an event lacks its entity or its version")
 	}
-	return e, nil
+	return e.Event, nil
 }
 
 // Tier is how eagerly an entity is kept fresh.
@@ -110,6 +125,10 @@ type Status struct {
 	Entity
 	Code  StatusCode `json:"code"`
 	Tries int        `json:"tries"`
-	Error string     `json:"error"`
-	At    time.Time  `json:"at"`
+	// ErrorCode is short, such as OPENAPI00009; Error is for people.
+	ErrorCode string    `json:"error_code,omitempty"`
+	Error     string    `json:"error"`
+	At        time.Time `json:"at"`
+	// NextRetryAt is when the upstream is asked again; zero if it is not.
+	NextRetryAt time.Time `json:"next_retry_at,omitzero"`
 }

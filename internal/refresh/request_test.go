@@ -47,11 +47,11 @@ func TestPublishThatFailsFreesTheLock(t *testing.T) {
 		w := newWorld(t, sim.Options{Characters: 3})
 		s := newStand(t, w)
 		keys := w.keys(2)
-		s.breaks(down, "publish")
+		s.breaks(down, "Publish")
 		if _, err := s.ask(high, keys...); domain.CodeOf(err) != domain.CodeUnavailable {
 			t.Fatalf("got %v", err)
 		}
-		s.breaks(nil, "publish")
+		s.breaks(nil, "Publish")
 		for _, key := range keys {
 			s.want(refresh.Published, high, key)
 		}
@@ -63,7 +63,7 @@ func TestPublishThatFailsFreesTheLock(t *testing.T) {
 // it; not even if its lock could not be given back, and looks as if somebody
 // were at work.
 func TestUpgradeThatFailsLosesNothing(t *testing.T) {
-	for name, broken := range map[string][]string{"publish": {"publish"}, "publish and release": {"publish", "release"}} {
+	for name, broken := range map[string][]string{"Publish": {"Publish"}, "publish and release": {"Publish", "Release"}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, sim.Options{Characters: 1})

@@ -11,19 +11,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/backend/memory"
+	"sluice/internal/backend/sqlite"
 	"sluice/internal/domain"
 	"sluice/internal/quota/rate"
-	ratememory "sluice/internal/quota/rate/memory"
-	ratesqlite "sluice/internal/quota/rate/sqlite"
 	"sluice/internal/refresh"
-	cachememory "sluice/internal/refresh/cache/memory"
-	"sluice/internal/refresh/coalesce"
-	coalescememory "sluice/internal/refresh/coalesce/memory"
-	"sluice/internal/refresh/eventlog/embedded"
-	refreshsqlite "sluice/internal/refresh/sqlite"
 	sim "sluice/internal/simulator/maplestory"
 	"sluice/internal/source/maplestory"
-	"sluice/internal/sqlitedb"
+	"sluice/internal/testkit/faulty"
 )
 
 const game = "maplestory"
@@ -38,13 +33,15 @@ type stand struct {
 	*faults
 	*refresh.Pipeline
 	dir      string
-	db       *sqlitedb.DB
+	db       *sqlite.DB
 	now      func() time.Time
 	upstream refresh.Upstream
 	limits   rate.Limits
 	settings refresh.Settings
 	tiers    refresh.TierOptions
 	parts    refresh.Parts
+	// wrapLog, if set, puts something in front of the log.
+	wrapLog func(refresh.EventLog) refresh.EventLog
 }
 
 // plenty are limits that no test meets unless it means to.
@@ -74,24 +71,27 @@ func (s *stand) check(err error) {
 func (s *stand) open() {
 	s.Helper()
 	var err error
-	s.db, err = sqlitedb.Open(s.Context(), sqlitedb.Options{Dir: s.dir, Holder: "a test"})
+	s.db, err = sqlite.Open(s.Context(), sqlite.Options{Dir: s.dir, Holder: "a test"})
 	s.check(err)
-	store, err := refreshsqlite.New(s.db, s.tiers)
+	store, err := sqlite.NewSnapshots(s.db, s.tiers)
 	s.check(err)
-	keeper, err := ratememory.New(map[string]rate.Limits{game: s.limits}, ratememory.Options{Store: ratesqlite.New(s.db), Now: s.now})
+	keeper, err := memory.NewRate(map[string]rate.Limits{game: s.limits}, memory.RateOptions{Store: sqlite.NewRateDays(s.db), Now: s.now})
 	s.check(err)
 	s.parts = refresh.Parts{
-		Log:       &shakyLog{embedded.New(s.db, embedded.Options{Log: slog.New(slog.DiscardHandler)}), s.faults},
-		Coalescer: &shakyCoalescer{coalescememory.New(coalesce.Lives{}, s.now), s.faults},
-		Snapshots: &shakyStore{store, s.faults}, Rate: &shakyRate{keeper, s.faults},
-		Cache: cachememory.New(cachememory.Options{Now: s.now}), Upstreams: map[string]refresh.Upstream{game: s.upstream}, Now: s.now,
+		Log:       faulty.NewEventLog(sqlite.NewEventLog(s.db, sqlite.EventLogOptions{Log: slog.New(slog.DiscardHandler)}), s.plan),
+		Coalescer: faulty.NewCoalescer(memory.NewCoalescer(refresh.CoalescerTTLs{}, s.now), s.plan),
+		Snapshots: faulty.NewSnapshots(pickyStore{store}, s.plan), Rate: faulty.NewRate(keeper, s.plan),
+		Cache: faulty.NewCache(memory.NewCache(memory.CacheOptions{Now: s.now}), s.plan), Upstreams: map[string]refresh.Upstream{game: s.upstream}, Now: s.now,
+	}
+	if s.wrapLog != nil {
+		s.parts.Log = s.wrapLog(s.parts.Log)
 	}
 	s.Pipeline, err = refresh.NewPipeline(s.parts, s.settings)
 	s.check(err)
 }
 
 func (s *stand) close() {
-	s.Stop()
+	s.check(s.Stop(context.WithoutCancel(s.Context())))
 	s.pass(10 * time.Millisecond) // what was about to be saved is
 	_ = s.parts.Log.Close(context.WithoutCancel(s.Context()))
 	_ = s.db.Close()
@@ -103,21 +103,24 @@ func (s *stand) crash() {
 	s.close()
 }
 
-func (s *stand) start() { s.Start(s.Context()) }
+func (s *stand) start() {
+	s.Helper()
+	s.check(s.Start(s.Context()))
+}
 
 // pass lets time pass.
-func (s *stand) pass(d time.Duration) { <-time.After(d) }
+func (s *stand) pass(d time.Duration) { time.Sleep(d) }
 
 // until lets time pass until something holds.
 func (s *stand) until(what string, holds func() bool) {
 	s.Helper()
-	const step, steps = 20 * time.Millisecond, 100_000
-	for range steps {
+	// What takes longer is looked at less often: looking costs, time does not.
+	for began := time.Now(); time.Since(began) < time.Hour; {
 		synctest.Wait()
 		if holds() {
 			return
 		}
-		s.pass(step)
+		s.pass(max(20*time.Millisecond, time.Since(began)/50))
 	}
 	s.Fatalf("never: %s", what)
 }
@@ -146,7 +149,7 @@ func (s *stand) want(result refresh.Coalesced, p domain.Priority, key string) re
 // snapshot reads the store itself, whatever fails.
 func (s *stand) snapshot(key string) (refresh.Snapshot, bool, *refresh.Status) {
 	s.Helper()
-	store := s.parts.Snapshots.(*shakyStore).Snapshots
+	store := s.parts.Snapshots.(*faulty.Snapshots).Snapshots
 	snapshot, found, status, err := store.Snapshot(s.Context(), entity(key))
 	s.check(err)
 	return snapshot, found, status

@@ -43,7 +43,7 @@ func NewTiers(o TierOptions) (Tiers, error) {
 	o.Hot, o.Warm, o.Cold = cmp.Or(o.Hot, time.Hour), cmp.Or(o.Warm, 6*time.Hour), cmp.Or(o.Cold, day)
 	o.HotFor, o.WarmFor = cmp.Or(o.HotFor, day), cmp.Or(o.WarmFor, 7*day)
 	if o.Hot <= 0 || o.Warm < o.Hot || o.Cold < o.Warm || o.HotFor <= 0 || o.WarmFor < o.HotFor {
-		return Tiers{}, domain.Errorf(domain.CodeInvalid, "tiers must be kept fresh for positive times, the colder the longer; got %+v", o)
+		return Tiers{}, domain.Errorf(domain.CodeInvalid, "tiers need positive times, longer the colder they are; got %+v", o)
 	}
 	return Tiers{
 		interval: map[Tier]int64{Hot: o.Hot.Microseconds(), Warm: o.Warm.Microseconds(), Cold: o.Cold.Microseconds()},

@@ -35,7 +35,7 @@ func Parse(text []byte) (Policy, error) {
 		err = errors.New("something follows the object")
 	}
 	if err != nil {
-		return Policy{}, domain.Errorf(domain.CodeInvalid, "this is no schedule: %w; write an object of off, every, cron, zone, "+
+		return Policy{}, domain.Errorf(domain.CodeInvalid, "this is not a schedule: %w; write an object of off, every, cron, zone, "+
 			`quiet, after_success, after_failure, after_quota and spread, such as {"every": "6h30m"}`, err)
 	}
 	p := Policy(read)
@@ -114,7 +114,7 @@ func (p Policy) location() (*time.Location, error) {
 	}
 	zone, err := time.LoadLocation(p.Zone)
 	if err != nil {
-		return nil, domain.Errorf(domain.CodeInvalid, "there is no time zone %q; write one of the time zone database such as Asia/Seoul, or UTC", p.Zone)
+		return nil, domain.Errorf(domain.CodeInvalid, "there is no time zone %q; write a name of the time zone database such as Asia/Seoul, or UTC", p.Zone)
 	}
 	return zone, nil
 }

@@ -37,17 +37,17 @@ func parseCron(text string, zone *time.Location) (times, error) {
 	}
 	t := times{spec: schedule, zone: zone}
 	if t.after(time.Unix(0, 0)).IsZero() {
-		return times{}, domain.Errorf(domain.CodeInvalid, "cron %q never comes; choose a day that exists in its month", text)
+		return times{}, domain.Errorf(domain.CodeInvalid, "cron %q never fires; choose a day that exists in its month", text)
 	}
 	return t, nil
 }
 
 func readCron(text string) (*cron.SpecSchedule, error) {
 	if strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=") {
-		return nil, errors.New("the time zone is written in zone, not here")
+		return nil, errors.New("the time zone belongs in zone, not here")
 	}
 	if strings.HasPrefix(text, "@every") {
-		return nil, errors.New("a time between runs is written in every, not here")
+		return nil, errors.New("the time between runs belongs in every, not here")
 	}
 	parsed, err := cron.ParseStandard(text)
 	if err != nil {

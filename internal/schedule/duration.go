@@ -36,7 +36,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(strings.TrimSpace(string(text)))
 	if err != nil {
-		return domain.Errorf(domain.CodeInvalid, "%q is no duration; write hours, minutes and seconds such as 6h, 1h30m or 45s", text)
+		return domain.Errorf(domain.CodeInvalid, "%q is not a duration; write hours, minutes and seconds such as 6h, 1h30m or 45s", text)
 	}
 	*d = Duration(parsed)
 	return nil

@@ -60,7 +60,7 @@ func Next(p Policy, e Ended) Plan {
 		if e.Tries < MaxResumes {
 			return resume(p, e)
 		}
-		reason = fmt.Sprintf("%s and were tried again %d times in vain; ", failure(e), e.Tries)
+		reason = fmt.Sprintf("%s, also after %d retries; ", failure(e), e.Tries)
 	}
 	s := p.following(e)
 	s.reason = reason + s.reason
@@ -73,7 +73,7 @@ func First(p Policy, account int64, now time.Time) Plan {
 	if p.isOff() {
 		return off()
 	}
-	s := start{at: now, reason: "it was never planned before", period: time.Duration(p.Every)}
+	s := start{at: now, reason: "it has never been planned before", period: time.Duration(p.Every)}
 	if p.Cron != "" {
 		if next, err := p.nextCron(now); err == nil {
 			s = next
@@ -85,7 +85,7 @@ func First(p Policy, account int64, now time.Time) Plan {
 }
 
 func off() Plan {
-	return Plan{Reason: "the schedule is off; it is collected when somebody asks for it"}
+	return Plan{Reason: "the schedule is off; it is collected on request"}
 }
 
 // resume plans a run's failed jobs. Failures do not come in herds as resets do,
@@ -93,7 +93,7 @@ func off() Plan {
 func resume(p Policy, e Ended) Plan {
 	s := start{
 		at:     e.Now.Add(orElse(p.AfterFailure, DefaultAfterFailure)),
-		reason: failure(e) + "; they are tried again",
+		reason: failure(e) + "; they are retried",
 	}
 	s.leaveQuiet(p, 0, e.Now)
 	return Plan{At: s.at.UTC().Round(0), Priority: domain.PriorityHigh, Resume: e.Run, Tries: e.Tries + 1, Reason: s.reason}

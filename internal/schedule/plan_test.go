@@ -91,7 +91,7 @@ func TestNextAfterFailure(t *testing.T) {
 	for e.Tries = range schedule.MaxResumes {
 		want := schedule.Plan{
 			At: at(t, "2026-03-02 14:00"), Priority: domain.PriorityHigh, Resume: 7, Tries: e.Tries + 1,
-			Reason: "2 of 40 jobs failed; they are tried again",
+			Reason: "2 of 40 jobs failed; they are retried",
 		}
 		if got := schedule.Next(policy(t, `{"cron":"@daily","spread":"1h"}`), e); got != want {
 			t.Errorf("got %+v\nwant %+v", got, want)
@@ -100,15 +100,15 @@ func TestNextAfterFailure(t *testing.T) {
 	e.Tries = schedule.MaxResumes
 	want := schedule.Plan{
 		At: at(t, "2026-03-02 14:10"), Priority: domain.PriorityLow,
-		Reason: "2 of 40 jobs failed and were tried again 5 times in vain; quota resets at 14:05 UTC",
+		Reason: "2 of 40 jobs failed, also after 5 retries; quota resets at 14:05 UTC",
 	}
 	if got := schedule.Next(policy(t, `{"spread":"0s"}`), e); got != want {
-		t.Errorf("in vain: got %+v\nwant %+v", got, want)
+		t.Errorf("after all retries: got %+v\nwant %+v", got, want)
 	}
 	e.Tries, e.FailedJobs, e.Jobs = 0, 0, 0
 	want = schedule.Plan{
 		At: at(t, "2026-03-02 18:00"), Priority: domain.PriorityHigh, Resume: 7, Tries: 1,
-		Reason: "jobs failed; they are tried again; quiet hours 13:00-18:00 UTC end at 18:00 UTC",
+		Reason: "jobs failed; they are retried; quiet hours 13:00-18:00 UTC end at 18:00 UTC",
 	}
 	if got := schedule.Next(policy(t, `{"after_failure":"1m","quiet":"13:00-18:00 UTC"}`), e); got != want {
 		t.Errorf("in quiet hours: got %+v\nwant %+v", got, want)

@@ -76,8 +76,8 @@ func TestErrorsNameTheFix(t *testing.T) {
 		`{"cron":"@every 5m"}`:                                {"every"},
 		`{"cron":"TZ=Asia/Seoul"}`:                            {"zone"},
 		`{"cron":"CRON_TZ=Asia/Seoul 0 3 * * *"}`:             {"zone"},
-		`{"cron":"0 0 31 2 *"}`:                               {"never comes"},
-		`{"cron":", 3 * * *"}`:                                {"never comes"},
+		`{"cron":"0 0 31 2 *"}`:                               {"never fires"},
+		`{"cron":", 3 * * *"}`:                                {"never fires"},
 		`{"zone":"Mars/Olympus"}`:                             {"Mars/Olympus", "Asia/Seoul"},
 		`{"zone":"../etc/passwd"}`:                            {"time zone"},
 		`{"every":"59s"}`:                                     {"1m or more"},
@@ -96,8 +96,8 @@ func TestErrorsNameTheFix(t *testing.T) {
 		`{"quiet":"22:00-06:00 Mars/Olympus"}`:                {"Mars/Olympus"},
 		`{"evry":"6h"}`:                                       {"evry", "every"},
 		`{"every":"6h"} {"every":"7h"}`:                       {"follows"},
-		`{"every":"6h"`:                                       {"no schedule"},
-		`[]`:                                                  {"no schedule"},
+		`{"every":"6h"`:                                       {"not a schedule"},
+		`[]`:                                                  {"not a schedule"},
 		`{"zone":"UTC","quiet":"22:00-06:00","cron":"0 3 *"}`: fields,
 	} {
 		p, err := schedule.Parse([]byte(text))

@@ -14,24 +14,33 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"sluice/internal/domain"
 	"sluice/internal/state"
 )
 
-const (
-	keySize  = 32
-	fileName = "sluice.key"
-)
+// FileName is the name of the key file in a data folder.
+const FileName = "sluice.key"
 
-// Box seals with its newest key and opens with any of its keys.
+const keySize = 32
+
+// Box seals with its newest key and opens with any of its keys. One of a data
+// folder without a key file has none until it seals for the first time.
 type Box struct {
+	mu     sync.RWMutex
 	newest string
 	keys   map[string]cipher.AEAD
 	// salt comes from the oldest key, so that names outlive a rotation.
 	salt []byte
+	// path is where a first key is put; lost says that there was one.
+	path string
+	lost bool
+	// read tells which writing of the key file was read last.
+	read stamp
 }
 
 // NewBox makes a box from keys of 32 bytes, the newest first. Older keys only
@@ -40,40 +49,70 @@ func NewBox(keys ...[]byte) (*Box, error) {
 	if len(keys) == 0 {
 		return nil, domain.Errorf(domain.CodeInvalid, "a box needs at least one key")
 	}
-	b := &Box{keys: map[string]cipher.AEAD{}}
-	for i, key := range keys {
-		if len(key) != keySize {
-			return nil, domain.Errorf(domain.CodeInvalid, "key %d has %d bytes; it needs %d", i+1, len(key), keySize)
-		}
-		block, err := aes.NewCipher(key)
-		if err != nil {
-			return nil, fmt.Errorf("key %d: %w", i+1, err)
-		}
-		aead, err := cipher.NewGCM(block)
-		if err != nil {
-			return nil, fmt.Errorf("key %d: %w", i+1, err)
-		}
-		sum := sha256.Sum256(append([]byte("sluice key id\x00"), key...))
-		id := hex.EncodeToString(sum[:4])
-		salt := sha256.Sum256(append([]byte("sluice owner salt\x00"), key...))
-		b.keys[id], b.salt = aead, salt[:]
-		if i == 0 {
-			b.newest = id
-		}
+	b := &Box{}
+	if err := b.take(keyFile{keys: keys}); err != nil {
+		return nil, err
 	}
 	return b, nil
 }
 
-// OpenFolder makes a box from the key file of a data folder, which it creates
-// with a random key if there is none. The file holds one hexadecimal key a
-// line, the newest first.
-func OpenFolder(dir string) (*Box, error) {
-	path := filepath.Join(dir, fileName)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		text, err = createKey(path)
+// take makes the keys of a file those of the box. What older ones sealed it goes on
+// opening.
+func (b *Box) take(file keyFile) error {
+	keys := maps.Clone(b.keys)
+	if keys == nil {
+		keys = map[string]cipher.AEAD{}
 	}
-	return open(path, text, err)
+	for i, key := range file.all() {
+		if len(key) != keySize {
+			return domain.Errorf(domain.CodeInvalid, "key %d has %d bytes; it needs %d", i+1, len(key), keySize)
+		}
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return fmt.Errorf("key %d: %w", i+1, err)
+		}
+		aead, err := cipher.NewGCM(block)
+		if err != nil {
+			return fmt.Errorf("key %d: %w", i+1, err)
+		}
+		keys[keyID(key)] = aead
+	}
+	b.keys, b.newest, b.salt = keys, keyID(file.keys[0]), file.saltOf()
+	return nil
+}
+
+// OpenFolder makes a box from the key file of a data folder, which holds one
+// hexadecimal key a line, the newest first. It never writes: where there is no
+// file, the first secret that is sealed makes one with a random key, unless
+// sealed says that there are secrets already, whose key is missing then.
+func OpenFolder(dir string, sealed func() (bool, error)) (*Box, error) {
+	path := filepath.Join(dir, FileName)
+	text, err := os.ReadFile(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return open(path, text, err)
+	}
+	lost, err := sealed()
+	return &Box{path: path, lost: lost}, err
+}
+
+// Lost says what to do when the key file is missing though there are secrets
+// that were sealed with it; nil if it is not.
+func (b *Box) Lost() error {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if !b.lost {
+		return nil
+	}
+	return domain.Errorf(domain.CodeConflict, "the key file %s is missing, and stored credentials were sealed with it: %s", b.path, b.remedy())
+}
+
+// remedy says how credentials get a key that opens them.
+func (b *Box) remedy() string {
+	file := b.path
+	if file == "" {
+		file = "the key file"
+	}
+	return "restore " + file + " from a backup, start again and resume what was paused (`sluice account resume LOGIN`); if it is lost, make a new one (`openssl rand -hex 32`) and renew each account's token with `sluice account set LOGIN --token-file FILE`"
 }
 
 // OpenFile makes a box from a key file that must exist: one that several
@@ -87,24 +126,25 @@ func open(path string, text []byte, err error) (*Box, error) {
 	if err != nil {
 		return nil, domain.Errorf(domain.CodeUnavailable, "key file %s: %w", path, err)
 	}
-	keys, err := parseKeys(string(text))
-	var b *Box
+	file, err := parseKeys(string(text))
+	b := &Box{path: path, read: stampOf(path)}
 	if err == nil {
-		b, err = NewBox(keys...)
+		err = b.take(file)
 	}
 	if err != nil {
-		return nil, domain.Errorf(domain.CodeCorrupt, "key file %s is damaged (%w); restore it, or delete it and add every account again", path, err)
+		return nil, domain.Errorf(domain.CodeCorrupt, "key file %s is damaged (%w); restore it, or put a new one there (`openssl rand -hex 32`) and renew every account's token", path, err)
 	}
 	return b, nil
 }
 
-func createKey(path string) ([]byte, error) {
-	key := make([]byte, keySize)
-	if _, err := rand.Read(key); err != nil {
-		return nil, err
+// createKey makes the first key of a data folder.
+func (b *Box) createKey() error {
+	file := keyFile{keys: [][]byte{newKey()}}
+	if err := writeDurably(b.path, file.text()); err != nil {
+		return domain.Errorf(domain.CodeUnavailable, "key file %s: %w", b.path, err)
 	}
-	text := []byte(hex.EncodeToString(key) + "\n")
-	return text, writeDurably(path, text)
+	b.read = stampOf(b.path)
+	return b.take(file)
 }
 
 // writeDurably creates a file that survives whatever happens next: credentials
@@ -131,35 +171,78 @@ func writeDurably(path string, text []byte) error {
 
 // Seal encrypts a secret for the record that owner names.
 func (b *Box) Seal(plain, owner string) (state.Sealed, error) {
-	aead := b.keys[b.newest]
+	id, aead, err := b.sealing()
+	if err != nil {
+		return state.Sealed{}, err
+	}
 	nonce := make([]byte, aead.NonceSize())
 	if _, err := rand.Read(nonce); err != nil {
 		return state.Sealed{}, fmt.Errorf("seal: %w", err)
 	}
-	return state.Sealed{KeyID: b.newest, Data: aead.Seal(nonce, nonce, []byte(plain), []byte(owner))}, nil
+	return state.Sealed{KeyID: id, Data: aead.Seal(nonce, nonce, []byte(plain), []byte(owner))}, nil
 }
 
-// Open decrypts a secret that was sealed for the same record.
+// sealing returns the newest key, which is made if there was never one.
+func (b *Box) sealing() (string, cipher.AEAD, error) {
+	if err := b.Lost(); err != nil {
+		return "", nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	// Somebody may have rotated the key since.
+	if err := b.reread(); err != nil {
+		return "", nil, err
+	}
+	if b.newest == "" {
+		if err := b.createKey(); err != nil {
+			return "", nil, err
+		}
+	}
+	return b.newest, b.keys[b.newest], nil
+}
+
+// Open decrypts a secret that was sealed for the same record. One that does not
+// open is an error of code conflict that says what to do.
 func (b *Box) Open(s state.Sealed, owner string) (string, error) {
-	aead, ok := b.keys[s.KeyID]
+	aead, ok := b.keyOf(s.KeyID)
 	if !ok {
-		return "", domain.Errorf(domain.CodeUnauthorized, "the credential of %s was sealed with key %s, which is not in the key file", owner, s.KeyID)
+		return "", domain.Errorf(domain.CodeConflict, "the credential of %s was sealed with key %s, which is not in the key file: %s", owner, s.KeyID, b.remedy())
 	}
 	n := aead.NonceSize()
 	if len(s.Data) < n {
-		return "", domain.Errorf(domain.CodeCorrupt, "the stored credential of %s is damaged; add the account again", owner)
+		return "", domain.Errorf(domain.CodeConflict, "the stored credential of %s is damaged; renew it with `sluice account set LOGIN --token-file FILE`", owner)
 	}
 	plain, err := aead.Open(nil, s.Data[:n], s.Data[n:], []byte(owner))
 	if err != nil {
-		return "", domain.Errorf(domain.CodeCorrupt, "the stored credential of %s does not open; add the account again", owner)
+		return "", domain.Errorf(domain.CodeConflict, "the stored credential of %s does not open; renew it with `sluice account set LOGIN --token-file FILE`", owner)
 	}
 	return string(plain), nil
+}
+
+// keyOf finds a key by its id, in the file too if somebody has rotated it since.
+func (b *Box) keyOf(id string) (cipher.AEAD, bool) {
+	b.mu.RLock()
+	aead, ok := b.keys[id]
+	b.mu.RUnlock()
+	if ok {
+		return aead, true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	// A file that cannot be read holds no such key.
+	if err := b.reread(); err != nil {
+		return nil, false
+	}
+	aead, ok = b.keys[id]
+	return aead, ok
 }
 
 // Name returns a short salted hash that stands for a secret wherever people
 // or programs need to tell secrets apart.
 func (b *Box) Name(secret string) string {
+	b.mu.RLock()
 	mac := hmac.New(sha256.New, b.salt)
+	b.mu.RUnlock()
 	mac.Write([]byte(secret))
 	return hex.EncodeToString(mac.Sum(nil)[:6])
 }

@@ -3,6 +3,8 @@ package secret_test
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,7 +70,7 @@ func TestOtherOwnerIsRefused(t *testing.T) {
 	b := newBox(t, key(1))
 	s := seal(t, b, token, "github:ann")
 	for _, owner := range []string{"github:bob", "github:an", "github:ann "} {
-		refused(t, b, s, owner, domain.CodeCorrupt)
+		refused(t, b, s, owner, domain.CodeConflict)
 	}
 }
 
@@ -78,8 +80,8 @@ func TestTamperingIsRefused(t *testing.T) {
 	for i := range s.Data {
 		changed := state.Sealed{KeyID: s.KeyID, Data: slices.Clone(s.Data)}
 		changed.Data[i] ^= 1
-		refused(t, b, changed, "github:ann", domain.CodeCorrupt)
-		refused(t, b, state.Sealed{KeyID: s.KeyID, Data: s.Data[:i]}, "github:ann", domain.CodeCorrupt)
+		refused(t, b, changed, "github:ann", domain.CodeConflict)
+		refused(t, b, state.Sealed{KeyID: s.KeyID, Data: s.Data[:i]}, "github:ann", domain.CodeConflict)
 	}
 }
 
@@ -94,8 +96,8 @@ func TestRotation(t *testing.T) {
 	if fresh.KeyID == old.KeyID {
 		t.Error("the older key still seals")
 	}
-	refused(t, before, fresh, "github:ann", domain.CodeUnauthorized)
-	refused(t, newBox(t, key(2)), old, "github:ann", domain.CodeUnauthorized)
+	refused(t, before, fresh, "github:ann", domain.CodeConflict)
+	refused(t, newBox(t, key(2)), old, "github:ann", domain.CodeConflict)
 	if before.Name(token) != after.Name(token) {
 		t.Error("a name does not outlive the rotation")
 	}
@@ -121,9 +123,12 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
+// sealed tells whether there are secrets already.
+func sealed(there bool) func() (bool, error) { return func() (bool, error) { return there, nil } }
+
 func open(t *testing.T, dir string) *secret.Box {
 	t.Helper()
-	b, err := secret.OpenFolder(dir)
+	b, err := secret.OpenFolder(dir, sealed(false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +146,9 @@ func TestKeyFile(t *testing.T) {
 	if got, err := open(t, dir).Open(s, "github:ann"); err != nil || got != token {
 		t.Errorf("after a restart: %q, %v", got, err)
 	}
-	if other := open(t, t.TempDir()); other.Name(token) == open(t, dir).Name(token) {
+	other := open(t, t.TempDir())
+	seal(t, other, token, "github:ann")
+	if other.Name(token) == open(t, dir).Name(token) {
 		t.Error("two folders have the same key")
 	}
 
@@ -172,7 +179,7 @@ func TestDamagedKeyFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := secret.OpenFolder(dir)
+		_, err := secret.OpenFolder(dir, sealed(true))
 		if domain.CodeOf(err) != domain.CodeCorrupt || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "restore it") {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -184,7 +191,67 @@ func TestDamagedKeyFile(t *testing.T) {
 			t.Errorf("%s: the file was changed", name)
 		}
 	}
-	if _, err := secret.OpenFolder(filepath.Join(t.TempDir(), "missing")); domain.CodeOf(err) != domain.CodeUnavailable {
-		t.Errorf("without a folder: %v", err)
+}
+
+// TestNoKeyIsMadeByReading opens a folder again and again without sealing.
+func TestNoKeyIsMadeByReading(t *testing.T) {
+	dir := t.TempDir()
+	b := open(t, dir)
+	if _, err := b.Open(state.Sealed{KeyID: "12345678", Data: make([]byte, 40)}, "github:ann"); domain.CodeOf(err) != domain.CodeConflict {
+		t.Errorf("opening without a key: %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
+		t.Errorf("the folder has %v, %v", entries, err)
+	}
+	s := seal(t, b, token, "github:ann")
+	if plain, err := b.Open(s, "github:ann"); err != nil || plain != token {
+		t.Errorf("got %q, %v", plain, err)
+	}
+}
+
+// TestMissingKeyIsNotReplaced takes the key file away from a folder whose
+// secrets were sealed with it.
+func TestMissingKeyIsNotReplaced(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "sluice.key")
+	s := seal(t, open(t, dir), token, "github:ann")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	b, err := secret.OpenFolder(dir, sealed(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, opening := b.Open(s, "github:ann")
+	_, sealing := b.Seal(token, "github:ann")
+	for what, err := range map[string]error{"opening": opening, "sealing": sealing, "asking": b.Lost()} {
+		if domain.CodeOf(err) != domain.CodeConflict || !strings.Contains(err.Error(), "restore "+path) || !strings.Contains(err.Error(), "sluice account set") {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a key was made: %v", err)
+	}
+	// With the file back, everything is as it was.
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	back, err := secret.OpenFolder(dir, sealed(true))
+	if err != nil || back.Lost() != nil {
+		t.Fatal(err, back.Lost())
+	}
+	if plain, err := back.Open(s, "github:ann"); err != nil || plain != token {
+		t.Errorf("got %q, %v", plain, err)
+	}
+}
+
+func TestFolderThatIsAway(t *testing.T) {
+	b := open(t, filepath.Join(t.TempDir(), "missing"))
+	if _, err := b.Seal(token, "github:ann"); domain.CodeOf(err) != domain.CodeUnavailable {
+		t.Errorf("sealing without a folder: %v", err)
 	}
 }

@@ -1,6 +1,17 @@
 // Package source is the port to an upstream API: what to ask for, how to make
 // one call, and what an answer means. A source never retries, never waits and
 // never touches a store; it says what should happen and the engine does it.
+//
+// A source is a room: its package knows the upstream, and declares whatever the
+// rest of the program needs to know about it.
+//
+//   - source.go: a Source, which is collected in runs of many calls.
+//   - records.go: Records, which are asked for by key and kept fresh.
+//   - describe.go: what a source declares: kinds of documents and their columns,
+//     rations, webhooks, and how it is opened.
+//   - settings.go: what can be set about a source.
+//
+// The sources that there are stand in internal/sources, a line each.
 package source
 
 import (
@@ -14,8 +25,10 @@ import (
 
 // Source is one upstream API.
 type Source interface {
-	// Name is how accounts refer to the source, such as "github".
+	// Name is how accounts refer to the source.
 	Name() string
+	// Describe returns what the source declares about itself.
+	Describe() Description
 	// CheckLogin refuses a login that the upstream cannot have, before any call.
 	CheckLogin(login string) error
 	// Plan lists the first jobs of a run. It makes no call.
@@ -87,8 +100,9 @@ const (
 type Result struct {
 	Verdict Verdict
 	Failure *domain.Failure
-	// RetryAfter is how long the upstream asked to stay away, for Wait and
-	// Retry; zero leaves it to the engine.
+	// RetryAfter is how long the upstream asked to back off, for Wait and
+	// Retry; zero leaves it to the engine, or, with Quota.Backoff, to the
+	// keeper of the quota: a limit was hit that does not say when it ends.
 	RetryAfter time.Duration
 	// Quota is what the answer said about the ration. Free marks a call that
 	// certainly cost nothing: it never left, or was answered 304.
@@ -105,7 +119,8 @@ type Result struct {
 	// Owner, if known, names whose ration the call drew on: the same for all
 	// credentials that share one.
 	Owner string
-	// Absences are things that the upstream no longer has.
+	// Absences are things that the upstream no longer shows, each with the
+	// evidence of a complete listing or of a look by id.
 	Absences []document.Absence
 	// Drop names a resource whose waiting jobs are pointless by now.
 	Drop string

@@ -29,7 +29,7 @@ type Accounts interface {
 	// pauses its waiting jobs; resuming makes paused jobs ready again and
 	// returns them.
 	SetAccountState(ctx context.Context, id int64, to domain.AccountState, reason string) ([]domain.JobRef, error)
-	// ReserveForOwner sets what an account's owner keeps for himself.
+	// ReserveForOwner sets what is kept for an account's owner.
 	ReserveForOwner(ctx context.Context, id int64, floor int, hours domain.Hours) (domain.Account, error)
 	// Credential returns the sealed credential and the id of its key.
 	Credential(ctx context.Context, account int64) (Sealed, error)
@@ -52,7 +52,8 @@ type Sealed struct {
 // Runs keeps the runs.
 type Runs interface {
 	// CreateRun opens a run. It fails with code conflict, and returns the
-	// active run, if the account already has one.
+	// active run, if the account already has one; and the one that the same
+	// delivery has begun for the account before, whatever became of that.
 	CreateRun(ctx context.Context, r RunSpec) (domain.Run, error)
 	// PlanRun moves a run through PLANNING to RUNNING and creates its first
 	// jobs. Repeating it after an interruption creates nothing twice.
@@ -74,7 +75,8 @@ type Runs interface {
 	// run has the given priority from then on, as with SetRunPriority. It
 	// returns the jobs of the run that wait. A run of which nothing can go on,
 	// or whose account has another active run, is an error of code conflict and
-	// stays as it is. For a run that is RUNNING it changes nothing.
+	// stays as it is. For a run that is RUNNING it changes nothing. A run that
+	// only lacks its statistics is FINALIZING from then on.
 	ResumeRun(ctx context.Context, run int64, p domain.Priority, kinds []domain.FailureKind) ([]domain.JobRef, error)
 	// SetRunPriority gives an active run another priority, and with it all its
 	// jobs that have not succeeded, even those that have one from their spec;
@@ -82,6 +84,18 @@ type Runs interface {
 	// one. If the run has the priority already, nothing changes. It returns the
 	// jobs of the run that wait. An ended run is an error of code conflict.
 	SetRunPriority(ctx context.Context, run int64, p domain.Priority) ([]domain.JobRef, error)
+}
+
+// Ledgers tells what is known and stored of each resource of a run.
+type Ledgers interface {
+	// PruneRuns deletes up to so many jobs of runs of an account that ended
+	// before an instant, the oldest first, and returns how many. The account's
+	// newest run keeps its jobs. What the ledger of a run without jobs was is
+	// kept as its Summary.
+	PruneRuns(ctx context.Context, account int64, before time.Time, jobs int) (int, error)
+	// Summary is what is left of the ledger of a run whose jobs were deleted:
+	// a line for each type, without resources. It is empty for other runs.
+	Summary(ctx context.Context, run int64) ([]LedgerLine, error)
 	// Outlook says what is left of a run, bucket by bucket.
 	Outlook(ctx context.Context, run int64) ([]Outlook, error)
 	// Ledger lists the pages of each resource of a run.
@@ -94,6 +108,9 @@ type RunSpec struct {
 	Trigger   domain.Trigger
 	Priority  domain.Priority
 	Anchor    time.Time
+	// Delivery, if set, names what began the run: a webhook that is delivered
+	// twice begins one run.
+	Delivery string
 }
 
 // RunQuery selects runs, newest first. Zero fields do not restrict.
@@ -113,19 +130,6 @@ type Outlook struct {
 	Left int64 `json:"left"`
 	// Discovering counts unfinished jobs that may still find more to do.
 	Discovering int64 `json:"discovering"`
-}
-
-// LedgerLine accounts for the pages of one resource: it is complete when
-// Stored equals Known and nothing is missing or failed.
-type LedgerLine struct {
-	Type     string `json:"type"`
-	Resource string `json:"resource"`
-	// Announced is how many pages the upstream said there are; 0 if it never did.
-	Announced int `json:"announced"`
-	Known     int `json:"known"`
-	Stored    int `json:"stored"`
-	Failed    int `json:"failed"`
-	Items     int `json:"items"`
 }
 
 // Jobs keeps the jobs. Claim and Finish are the hot path: adapters merge the
@@ -264,16 +268,43 @@ type Statistics interface {
 	AllStatistics(ctx context.Context, fn func(account domain.Account, statistics []byte) error) error
 }
 
-// Store is everything an adapter offers.
+// Store is what an adapter offers. Whoever needs some of it takes that.
 type Store interface {
 	Accounts
 	Runs
+	Ledgers
 	Jobs
 	Collection
 	Quotas
 	Statistics
 	Harvests
+	Totals
+	Lists
+	Purges
+	Health
+}
+
+// Health is whether a store works.
+type Health interface {
 	// Check proves that the store can be read and written.
 	Check(ctx context.Context) error
 	Close() error
+}
+
+// Parts is a store taken apart, for those who hand its parts on.
+type Parts struct {
+	Accounts Accounts
+	Runs     Runs
+	Ledgers  Ledgers
+	Jobs     Jobs
+	Cursors  Collection
+	Windows  Quotas
+	Harvests Harvests
+	Lists    Lists
+	Purges   Purges
+}
+
+// PartsOf takes a store apart.
+func PartsOf(s Store) Parts {
+	return Parts{Accounts: s, Runs: s, Ledgers: s, Jobs: s, Cursors: s, Windows: s, Harvests: s, Lists: s, Purges: s}
 }

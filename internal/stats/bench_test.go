@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/document"
+	"sluice/internal/source/github"
 	"sluice/internal/stats"
 )
 
@@ -22,14 +23,14 @@ type stream struct {
 
 func (s stream) Scan(_ context.Context, q document.Query, fn func(*document.Document) error) error {
 	switch q.Kind {
-	case document.KindRepository:
+	case github.KindRepository:
 		for id := range int64(50) {
 			d := doc(q.Kind, strconv.FormatInt(id, 10), document.Fields{Repository: id, Language: "L" + strconv.FormatInt(id%5, 10)})
 			if err := fn(&d); err != nil {
 				return err
 			}
 		}
-	case document.KindCommit:
+	case github.KindCommit:
 		authors := [2]string{"ADA", "bob"}
 		var d document.Document
 		for i := range s.commits {
@@ -49,7 +50,7 @@ func (s stream) Scan(_ context.Context, q document.Query, fn func(*document.Docu
 func allocated(tb testing.TB, n int) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	data, err := stats.New(stream{commits: n}, &shelf{}, nil).Compute(context.Background(), run)
+	data, err := stats.New(stream{commits: n}, &shelf{}, github.Kinds(), nil).Compute(context.Background(), run)
 	runtime.ReadMemStats(&after)
 	var a stats.Account
 	if err == nil {
@@ -81,7 +82,7 @@ func BenchmarkMillionCommits(b *testing.B) {
 func BenchmarkLeaderboard(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	s := &shelf{data: map[int64][]byte{}}
-	data, err := stats.New(stream{commits: 24_000}, s, nil).Compute(context.Background(), run)
+	data, err := stats.New(stream{commits: 24_000}, s, github.Kinds(), nil).Compute(context.Background(), run)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func BenchmarkLeaderboard(b *testing.B) {
 		s.accounts = append(s.accounts, account(id, strconv.Itoa(r.Int()), "active"))
 		s.data[id] = data
 	}
-	c := stats.New(world{}, s, nil)
+	c := stats.New(world{}, s, github.Kinds(), nil)
 	for b.Loop() {
 		if _, err := c.Leaderboard(context.Background(), stats.ByActivity); err != nil {
 			b.Fatal(err)

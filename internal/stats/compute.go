@@ -15,15 +15,17 @@ import (
 type Computer struct {
 	documents document.Reader
 	stored    state.Statistics
+	kinds     document.Kinds
 	now       func() time.Time
 }
 
-// New makes a Computer. A nil now means time.Now.
-func New(documents document.Reader, stored state.Statistics, now func() time.Time) *Computer {
+// New makes a Computer, which counts documents as their kinds declare it. A nil
+// now means time.Now.
+func New(documents document.Reader, stored state.Statistics, kinds document.Kinds, now func() time.Time) *Computer {
 	if now == nil {
 		now = time.Now
 	}
-	return &Computer{documents: documents, stored: stored, now: now}
+	return &Computer{documents: documents, stored: stored, kinds: kinds, now: now}
 }
 
 // Compute returns the statistics of a run's account in their stored form. It
@@ -45,18 +47,9 @@ func (c *Computer) Compute(ctx context.Context, run domain.Run) ([]byte, error) 
 func (c *Computer) account(ctx context.Context, run domain.Run) (Account, error) {
 	t := newTally(run.Login)
 	// Repositories come first: what is in them inherits from them.
-	for _, pass := range []struct {
-		kind  document.Kind
-		count func(*document.Document)
-	}{
-		{document.KindRepository, t.repository},
-		{document.KindCommit, t.commit},
-		{document.KindIssue, t.issue},
-		{document.KindPull, t.pull},
-		{document.KindEvent, t.other},
-		{document.KindProfile, t.other},
-	} {
-		if err := c.scan(ctx, run.AccountID, pass.kind, pass.count); err != nil {
+	for _, d := range c.kinds.OfSource(run.Source) {
+		t.independent = d.Independent
+		if err := c.scan(ctx, run.AccountID, d.Kind, t.counter(d.CountedAs)); err != nil {
 			return Account{}, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"sluice/internal/document"
 	"sluice/internal/domain"
+	"sluice/internal/source/github"
 	"sluice/internal/stats"
 )
 
@@ -22,14 +23,17 @@ var _ interface {
 } = (*stats.Computer)(nil)
 
 // smallWorld holds an owned repository, an owned fork, one of somebody else
-// and a deleted one. The expected figures are worked out by hand.
+// a deleted one and withheld ones. The expected figures are worked out by hand.
 func smallWorld() world {
 	return world{
-		doc(document.KindProfile, "99", document.Fields{}),
-		doc(document.KindRepository, "10", document.Fields{Repository: 10, Language: "Go", Stars: 40, Private: true}),
-		doc(document.KindRepository, "11", document.Fields{Repository: 11, Language: "C", Stars: 5, Fork: true, State: "archived"}),
-		doc(document.KindRepository, "12", document.Fields{Repository: 12, Stars: 900, External: true}),
-		doc(document.KindRepository, "13", document.Fields{Repository: 13, Language: "Go", Stars: 3, Deleted: true}),
+		doc(github.KindProfile, "99", document.Fields{}),
+		doc(github.KindRepository, "10", document.Fields{Repository: 10, Language: "Go", Stars: 40, Private: true}),
+		doc(github.KindRepository, "11", document.Fields{Repository: 11, Language: "C", Stars: 5, Fork: true, State: "archived"}),
+		doc(github.KindRepository, "12", document.Fields{Repository: 12, Stars: 900, External: true}),
+		doc(github.KindRepository, "13", document.Fields{Repository: 13, Language: "Go", Stars: 3, Deleted: true}),
+		doc(github.KindRepository, "14", document.Fields{Repository: 14, Deleted: true, GoneWhy: document.GoneBlocked}),
+		doc(github.KindRepository, "15", document.Fields{Repository: 15, Deleted: true, GoneWhy: document.GoneForbidden}),
+		doc(github.KindRepository, "16", document.Fields{Repository: 16, Deleted: true, GoneWhy: document.GoneForbidden, External: true}),
 
 		commit(10, "a1", document.Fields{Author: "ada", Additions: 10, Deletions: 2, Measured: true, CreatedAt: at("2026-03-01 08:00")}),
 		commit(10, "a2", document.Fields{Author: "ADA", Additions: 5, Deletions: 1, Measured: true, CreatedAt: at("2026-03-02 23:59"), Truncated: true}),
@@ -44,19 +48,19 @@ func smallWorld() world {
 
 		// Solved by the account; by another; by whom is not known, in an own
 		// repository and in one of others; still open; deleted.
-		doc(document.KindIssue, "1", document.Fields{Repository: 10, Author: "bob", State: "closed", ClosedBy: "aDa", CreatedAt: at("2026-03-05 10:00")}),
-		doc(document.KindIssue, "2", document.Fields{Repository: 10, Author: login, State: "closed", ClosedBy: "bob", CreatedAt: at("2026-03-05 11:00")}),
-		doc(document.KindIssue, "3", document.Fields{Repository: 10, Author: "bob", State: "closed", CreatedAt: at("2026-03-05 10:00")}),
-		doc(document.KindIssue, "4", document.Fields{Repository: 12, Author: login, State: "closed", CreatedAt: at("2026-03-05 12:00"), External: true}),
-		doc(document.KindIssue, "5", document.Fields{Repository: 10, Author: "bob", State: "open", CreatedAt: at("2026-03-05 10:00")}),
-		doc(document.KindIssue, "6", document.Fields{Repository: 10, Author: login, State: "closed", ClosedBy: login, CreatedAt: at("2026-03-06 10:00"), Deleted: true}),
+		doc(github.KindIssue, "1", document.Fields{Repository: 10, Author: "bob", State: "closed", ClosedBy: "aDa", CreatedAt: at("2026-03-05 10:00")}),
+		doc(github.KindIssue, "2", document.Fields{Repository: 10, Author: login, State: "closed", ClosedBy: "bob", CreatedAt: at("2026-03-05 11:00")}),
+		doc(github.KindIssue, "3", document.Fields{Repository: 10, Author: "bob", State: "closed", CreatedAt: at("2026-03-05 10:00")}),
+		doc(github.KindIssue, "4", document.Fields{Repository: 12, Author: login, State: "closed", CreatedAt: at("2026-03-05 12:00"), External: true}),
+		doc(github.KindIssue, "5", document.Fields{Repository: 10, Author: "bob", State: "open", CreatedAt: at("2026-03-05 10:00")}),
+		doc(github.KindIssue, "6", document.Fields{Repository: 10, Author: login, State: "closed", ClosedBy: login, CreatedAt: at("2026-03-06 10:00"), Deleted: true}),
 
 		// Its repository is not in the copy: the pull request speaks for itself.
-		doc(document.KindPull, "1", document.Fields{Repository: 77, Language: "Rust", External: true, Author: login, State: "closed", CreatedAt: at("2026-02-01 05:00"), MergedAt: at("2026-02-28 06:00")}),
-		doc(document.KindPull, "2", document.Fields{Repository: 10, Author: login, State: "open", CreatedAt: at("2026-03-10 11:00")}),
-		doc(document.KindPull, "3", document.Fields{Repository: 10, Author: "bob", State: "closed", ClosedBy: login, CreatedAt: at("2026-03-07 11:00"), MergedAt: at("2026-03-08 11:00")}),
+		doc(github.KindPull, "1", document.Fields{Repository: 77, Language: "Rust", External: true, Author: login, State: "closed", CreatedAt: at("2026-02-01 05:00"), MergedAt: at("2026-02-28 06:00")}),
+		doc(github.KindPull, "2", document.Fields{Repository: 10, Author: login, State: "open", CreatedAt: at("2026-03-10 11:00")}),
+		doc(github.KindPull, "3", document.Fields{Repository: 10, Author: "bob", State: "closed", ClosedBy: login, CreatedAt: at("2026-03-07 11:00"), MergedAt: at("2026-03-08 11:00")}),
 
-		doc(document.KindEvent, "1", document.Fields{Author: login, CreatedAt: at("2026-03-08 11:00")}),
+		doc(github.KindEvent, "1", document.Fields{Author: login, Repository: 13, CreatedAt: at("2026-03-08 11:00")}),
 	}
 }
 
@@ -64,7 +68,8 @@ func TestFiguresByHand(t *testing.T) {
 	want := stats.Account{
 		AccountID: 1, Source: "github", Login: login, RunID: 7,
 		AsOf: at("2026-03-10 12:00"), ComputedAt: at("2026-03-10 12:34"),
-		Repositories: stats.Repositories{Owned: 2, Forks: 1, Private: 1, Archived: 1, OfOthers: 1, Stars: 40},
+		OthersCollected: true,
+		Repositories:    stats.Repositories{Owned: 2, Forks: 1, Private: 1, Archived: 1, OfOthers: 1, Blocked: 1, Forbidden: 1, Stars: 40},
 		Commits: stats.Commits{
 			Own: 5, ToOthers: 1, InForks: 1, Measured: 4, Additions: 10 + 5 + 7 + 3, Deletions: 2 + 1 + 7,
 			Seen: 8, Unattributed: 1,
@@ -91,12 +96,12 @@ func TestFiguresByHand(t *testing.T) {
 			{Name: "C", Repositories: 1, Activities: 1, Commits: 1, Additions: 3},
 		},
 		Documents: map[document.Kind]stats.DocumentCount{
-			document.KindProfile:    {Stored: 1},
-			document.KindRepository: {Stored: 4, Deleted: 1},
-			document.KindCommit:     {Stored: 9, Deleted: 1, Truncated: 1},
-			document.KindIssue:      {Stored: 6, Deleted: 1},
-			document.KindPull:       {Stored: 3},
-			document.KindEvent:      {Stored: 1},
+			github.KindProfile:    {Stored: 1},
+			github.KindRepository: {Stored: 7, Deleted: 4},
+			github.KindCommit:     {Stored: 9, Deleted: 1, Truncated: 1},
+			github.KindIssue:      {Stored: 6, Deleted: 1},
+			github.KindPull:       {Stored: 3},
+			github.KindEvent:      {Stored: 1},
 		},
 		// 10·log2(6) + 4·log2(3) + 6·log2(3) + 10·log2(9)
 		// 10·log2(41) + 5·log2(3) + 5·log2(2) + 8·log2(2) + 2·log2(2)
@@ -141,8 +146,8 @@ func TestOtherAccountsDoNotCount(t *testing.T) {
 
 func TestOldestForkCounts(t *testing.T) {
 	w := world{
-		doc(document.KindRepository, "20", document.Fields{Repository: 20, Language: "C", Fork: true}),
-		doc(document.KindRepository, "21", document.Fields{Repository: 21, Language: "Go", Fork: true}),
+		doc(github.KindRepository, "20", document.Fields{Repository: 20, Language: "C", Fork: true}),
+		doc(github.KindRepository, "21", document.Fields{Repository: 21, Language: "Go", Fork: true}),
 		commit(21, "x", document.Fields{Author: login, CreatedAt: at("2026-03-01 08:00")}),
 		commit(20, "x", document.Fields{Author: login, CreatedAt: at("2026-03-01 08:00")}),
 	}
@@ -154,8 +159,8 @@ func TestOldestForkCounts(t *testing.T) {
 
 func TestForkKeepsCommitWhenTheOtherRepositoryIsDeleted(t *testing.T) {
 	w := world{
-		doc(document.KindRepository, "20", document.Fields{Repository: 20, Fork: true}),
-		doc(document.KindRepository, "21", document.Fields{Repository: 21, Deleted: true}),
+		doc(github.KindRepository, "20", document.Fields{Repository: 20, Fork: true}),
+		doc(github.KindRepository, "21", document.Fields{Repository: 21, Deleted: true}),
 		commit(21, "x", document.Fields{Author: login, CreatedAt: at("2026-03-01 08:00")}),
 		commit(20, "x", document.Fields{Author: login, CreatedAt: at("2026-03-01 08:00")}),
 	}
@@ -183,7 +188,7 @@ func TestRunWithoutAnchorIsAsOfNow(t *testing.T) {
 	bare := run
 	bare.Anchor = time.Time{}
 	now := at("2026-03-02 12:00")
-	data, err := stats.New(smallWorld(), &shelf{}, func() time.Time { return now }).Compute(t.Context(), bare)
+	data, err := stats.New(smallWorld(), &shelf{}, github.Kinds(), func() time.Time { return now }).Compute(t.Context(), bare)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,15 +216,15 @@ func (b broken) Scan(ctx context.Context, q document.Query, fn func(*document.Do
 }
 
 func TestReaderFailureIsReturned(t *testing.T) {
-	for _, kind := range []document.Kind{document.KindRepository, document.KindCommit, document.KindIssue, document.KindPull, document.KindEvent, document.KindProfile} {
-		_, err := stats.New(broken{smallWorld(), kind}, &shelf{}, nil).Compute(t.Context(), run)
+	for _, kind := range []document.Kind{github.KindRepository, github.KindCommit, github.KindIssue, github.KindPull, github.KindEvent, github.KindProfile} {
+		_, err := stats.New(broken{smallWorld(), kind}, &shelf{}, github.Kinds(), nil).Compute(t.Context(), run)
 		if domain.CodeOf(err) != domain.CodeUnavailable || !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: got %v", kind, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := stats.New(smallWorld(), &shelf{}, nil).Compute(ctx, run); !errors.Is(err, context.Canceled) {
+	if _, err := stats.New(smallWorld(), &shelf{}, github.Kinds(), nil).Compute(ctx, run); !errors.Is(err, context.Canceled) {
 		t.Errorf("a canceled computation returned %v", err)
 	}
 }

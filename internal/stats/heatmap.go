@@ -21,7 +21,7 @@ var (
 )
 
 // heatmap is the activity of the weeks up to a day: a column a week, a row a
-// weekday, as people know it from GitHub.
+// weekday, as people know it from the profiles of forges.
 type heatmap struct {
 	firstDay, lastDay int64
 	weeks             int

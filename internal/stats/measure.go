@@ -40,7 +40,7 @@ func ParseMeasure(s string) (Measure, error) {
 	for _, m := range Measures() {
 		names = append(names, string(m))
 	}
-	return "", domain.Errorf(domain.CodeInvalid, "%q is no measure; use one of %s", s, strings.Join(names, ", "))
+	return "", domain.Errorf(domain.CodeInvalid, "%q is not a measure; use one of %s", s, strings.Join(names, ", "))
 }
 
 // headline is the part of stored statistics that comparisons need.

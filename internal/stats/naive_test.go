@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/document"
+	"sluice/internal/source/github"
 	"sluice/internal/stats"
 )
 
@@ -22,7 +23,7 @@ func randomWorld(r *rand.Rand) world {
 	rare := func() bool { return r.IntN(6) == 0 }
 	repositories := r.IntN(6)
 	for id := range int64(repositories) {
-		w = append(w, doc(document.KindRepository, fmt.Sprint(id), document.Fields{
+		w = append(w, doc(github.KindRepository, fmt.Sprint(id), document.Fields{
 			Repository: id, Language: pick(r, "Go", "C", ""), Stars: r.Int64N(50), Fork: r.IntN(2) == 0,
 			Private: rare(), External: rare(), Deleted: rare(), State: pick(r, "", "archived"), Truncated: rare(),
 		}))
@@ -55,12 +56,12 @@ func randomWorld(r *rand.Rand) world {
 	for i := range r.IntN(30) {
 		f := fields()
 		f.State, f.ClosedBy = pick(r, "open", "closed"), pick(r, "", login, "bob")
-		w = append(w, doc(document.KindIssue, fmt.Sprint(i), f))
+		w = append(w, doc(github.KindIssue, fmt.Sprint(i), f))
 	}
 	for i := range r.IntN(30) {
 		f := fields()
 		f.MergedAt = pick(r, time.Time{}, day())
-		w = append(w, doc(document.KindPull, fmt.Sprint(i), f))
+		w = append(w, doc(github.KindPull, fmt.Sprint(i), f))
 	}
 	return w
 }
@@ -99,25 +100,29 @@ func naive(w world) stats.Account {
 	merged := func(d placed) bool { return !d.MergedAt.IsZero() }
 
 	a.Repositories = stats.Repositories{
-		Owned: count(document.KindRepository, owned), Forks: count(document.KindRepository, both(owned, fork)),
-		Private:  count(document.KindRepository, both(owned, func(d placed) bool { return d.Private })),
-		Archived: count(document.KindRepository, both(owned, func(d placed) bool { return d.State == "archived" })),
-		OfOthers: count(document.KindRepository, external),
+		Owned: count(github.KindRepository, owned), Forks: count(github.KindRepository, both(owned, fork)),
+		Private:  count(github.KindRepository, both(owned, func(d placed) bool { return d.Private })),
+		Archived: count(github.KindRepository, both(owned, func(d placed) bool { return d.State == "archived" })),
+		OfOthers: count(github.KindRepository, external),
 	}
 	a.Issues = stats.Issues{
-		Seen: count(document.KindIssue, any), Opened: count(document.KindIssue, own),
-		OpenedToOthers: count(document.KindIssue, both(own, external)),
-		Solved: count(document.KindIssue, func(d placed) bool {
+		Seen: count(github.KindIssue, any), Opened: count(github.KindIssue, own),
+		OpenedToOthers: count(github.KindIssue, both(own, external)),
+		Solved: count(github.KindIssue, func(d placed) bool {
 			return d.State == "closed" && (d.ClosedBy == login || d.ClosedBy == "" && !d.External)
 		}),
 	}
 	a.Pulls = stats.Pulls{
-		Seen: count(document.KindPull, any), Opened: count(document.KindPull, own),
-		OpenedToOthers: count(document.KindPull, both(own, external)), Merged: count(document.KindPull, both(own, merged)),
-		MergedToOthers: count(document.KindPull, both(own, merged, external)),
+		Seen: count(github.KindPull, any), Opened: count(github.KindPull, own),
+		OpenedToOthers: count(github.KindPull, both(own, external)), Merged: count(github.KindPull, both(own, merged)),
+		MergedToOthers: count(github.KindPull, both(own, merged, external)),
 	}
-	a.Commits.Seen = count(document.KindCommit, any)
-	a.Commits.Unattributed = count(document.KindCommit, func(d placed) bool { return d.Author == "" })
+	a.OthersCollected = slices.ContainsFunc(all, func(d placed) bool {
+		done := d.Kind == github.KindCommit || d.Kind == github.KindIssue || d.Kind == github.KindPull
+		return d.External && !d.gone && (d.Kind == github.KindRepository || done && own(d))
+	})
+	a.Commits.Seen = count(github.KindCommit, any)
+	a.Commits.Unattributed = count(github.KindCommit, func(d placed) bool { return d.Author == "" })
 	naiveActivity(&a, all, countedCommits(all, own), own)
 	return a
 }
@@ -128,9 +133,9 @@ func place(w world) []placed {
 		p := placed{Document: d, gone: d.Deleted}
 		p.Fork = false
 		for _, r := range w {
-			if r.Kind == document.KindRepository && r.Repository == d.Repository {
+			if r.Kind == github.KindRepository && r.Repository == d.Repository {
 				p.Fork, p.External, p.Language = r.Fork, r.External, r.Language
-				p.gone = d.Deleted || r.Deleted
+				p.gone = d.Deleted || r.Deleted && d.Kind != github.KindEvent
 			}
 		}
 		p.Language = cmp.Or(p.Language, "Unknown")
@@ -143,11 +148,11 @@ func place(w world) []placed {
 func countedCommits(all []placed, own func(placed) bool) []placed {
 	var counted []placed
 	for _, d := range all {
-		if d.Kind != document.KindCommit || d.gone || !own(d) {
+		if d.Kind != github.KindCommit || d.gone || !own(d) {
 			continue
 		}
 		elsewhere := slices.ContainsFunc(all, func(o placed) bool {
-			return o.Kind == document.KindCommit && !o.gone && sha(o) == sha(d) &&
+			return o.Kind == github.KindCommit && !o.gone && sha(o) == sha(d) &&
 				(!o.Fork || o.Repository < d.Repository)
 		})
 		if !d.Fork || !elsewhere {
@@ -203,12 +208,12 @@ func naiveActivity(a *stats.Account, all, commits []placed, own func(placed) boo
 	for _, d := range all {
 		switch {
 		case d.gone:
-		case d.Kind == document.KindRepository && !d.External:
+		case d.Kind == github.KindRepository && !d.External:
 			language(d.Language).Repositories++
 			if !d.Fork {
 				a.Repositories.Stars += d.Stars
 			}
-		case (d.Kind == document.KindIssue || d.Kind == document.KindPull) && own(d):
+		case (d.Kind == github.KindIssue || d.Kind == github.KindPull) && own(d):
 			happen(d, d.CreatedAt)
 			if !d.MergedAt.IsZero() {
 				happen(d, d.MergedAt)

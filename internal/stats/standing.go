@@ -181,7 +181,7 @@ func (l *Language) add(other Language) {
 // each calls fn with every account that competes.
 func (c *Computer) each(ctx context.Context, fn func(domain.Account, *headline)) error {
 	err := c.stored.AllStatistics(ctx, func(a domain.Account, data []byte) error {
-		if a.State == domain.AccountDeleted {
+		if a.State.Gone() {
 			return nil
 		}
 		h, err := readHeadline(data)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sluice/internal/domain"
+	"sluice/internal/source/github"
 	"sluice/internal/stats"
 )
 
@@ -41,7 +42,7 @@ func crowd(t *testing.T) *shelf {
 }
 
 func TestLeaderboard(t *testing.T) {
-	rows, err := stats.New(world{}, crowd(t), nil).Leaderboard(t.Context(), stats.ByCommits)
+	rows, err := stats.New(world{}, crowd(t), github.Kinds(), nil).Leaderboard(t.Context(), stats.ByCommits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestEveryMeasureHasItsOwnValue(t *testing.T) {
 		stats.ByActivity: 10.5, stats.ByImpact: 3, stats.ByCommits: 5, stats.ByAdditions: 50,
 		stats.ByIssuesSolved: 2, stats.ByPullsMerged: 3, stats.ByStars: 9, stats.ByStreak: 4,
 	}
-	a, ok, err := stats.New(world{}, crowd(t), nil).Read(t.Context(), 1)
+	a, ok, err := stats.New(world{}, crowd(t), github.Kinds(), nil).Read(t.Context(), 1)
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
@@ -86,7 +87,7 @@ func TestReadAgreesWithLeaderboards(t *testing.T) {
 			Repositories: stats.Repositories{Stars: r.Int64N(100)},
 		})
 	}
-	c := stats.New(world{}, s, nil)
+	c := stats.New(world{}, s, github.Kinds(), nil)
 	for _, by := range stats.Measures() {
 		rows, err := c.Leaderboard(t.Context(), by)
 		if err != nil || len(rows) != 12 {
@@ -122,7 +123,7 @@ func TestReadIsConsistentWithItself(t *testing.T) {
 	s := crowd(t)
 	old := renewed{s, s.data[1]}
 	s.data[1] = s.data[5]
-	a, _, err := stats.New(world{}, old, nil).Read(t.Context(), 1)
+	a, _, err := stats.New(world{}, old, github.Kinds(), nil).Read(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestReadIsConsistentWithItself(t *testing.T) {
 }
 
 func TestReadWithoutStanding(t *testing.T) {
-	c := stats.New(world{}, crowd(t), nil)
+	c := stats.New(world{}, crowd(t), github.Kinds(), nil)
 	if _, ok, err := c.Read(t.Context(), 77); ok || err != nil {
 		t.Errorf("an account without statistics: %v, %v", ok, err)
 	}
@@ -145,7 +146,7 @@ func TestReadWithoutStanding(t *testing.T) {
 }
 
 func TestGlobal(t *testing.T) {
-	got, err := stats.New(world{}, crowd(t), nil).Global(t.Context())
+	got, err := stats.New(world{}, crowd(t), github.Kinds(), nil).Global(t.Context())
 	want := stats.Totals{
 		Accounts: 4, Repositories: 3, Stars: 19, Activities: 27, Commits: 20, Additions: 60, Deletions: 3,
 		IssuesOpened: 1, IssuesSolved: 2, PullsOpened: 4, PullsMerged: 3, MergedToOthers: 1,
@@ -160,8 +161,8 @@ func TestGlobal(t *testing.T) {
 }
 
 func TestUnknownMeasure(t *testing.T) {
-	_, err := stats.New(world{}, &shelf{}, nil).Leaderboard(t.Context(), "beauty")
-	want := `"beauty" is no measure; use one of activity, impact, commits, additions, issues_solved, pulls_merged, stars, longest_streak`
+	_, err := stats.New(world{}, &shelf{}, github.Kinds(), nil).Leaderboard(t.Context(), "beauty")
+	want := `"beauty" is not a measure; use one of activity, impact, commits, additions, issues_solved, pulls_merged, stars, longest_streak`
 	if domain.CodeOf(err) != domain.CodeInvalid || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
@@ -180,7 +181,7 @@ func checkUnreadable(t *testing.T, data string) {
 	t.Helper()
 	s := crowd(t)
 	s.data[3] = []byte(data)
-	c := stats.New(world{}, s, nil)
+	c := stats.New(world{}, s, github.Kinds(), nil)
 	_, boardErr := c.Leaderboard(t.Context(), stats.ByStars)
 	_, totalErr := c.Global(t.Context())
 	_, _, otherErr := c.Read(t.Context(), 1)
@@ -195,7 +196,7 @@ func checkUnreadable(t *testing.T, data string) {
 func TestStoreFailureIsReturned(t *testing.T) {
 	s := crowd(t)
 	s.err = io.ErrUnexpectedEOF
-	c := stats.New(world{}, s, nil)
+	c := stats.New(world{}, s, github.Kinds(), nil)
 	_, boardErr := c.Leaderboard(t.Context(), stats.ByStars)
 	_, totalErr := c.Global(t.Context())
 	_, _, readErr := c.Read(t.Context(), 1)

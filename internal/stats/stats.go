@@ -6,6 +6,10 @@
 // run completes, and stored with the run. Ranks, percentiles and totals over
 // all accounts depend on what others did since, so they are never stored but
 // derived when they are read. Every figure is defined in docs/statistics.md.
+//
+// The figures are those of places where code is kept: repositories, commits,
+// issues and pull requests. Which kinds of documents are these is declared by
+// their source (document.Role); all other kinds are in the inventory alone.
 package stats
 
 import (
@@ -27,11 +31,14 @@ type Account struct {
 	AsOf       time.Time `json:"as_of"`
 	ComputedAt time.Time `json:"computed_at"`
 
-	Scores       Scores       `json:"scores"`
-	Repositories Repositories `json:"repositories"`
-	Commits      Commits      `json:"commits"`
-	Issues       Issues       `json:"issues"`
-	Pulls        Pulls        `json:"pulls"`
+	Scores Scores `json:"scores"`
+	// OthersCollected says whether anything in repositories of others was
+	// collected. If not, what is "to others" is not known, though it reads 0.
+	OthersCollected bool         `json:"others_collected"`
+	Repositories    Repositories `json:"repositories"`
+	Commits         Commits      `json:"commits"`
+	Issues          Issues       `json:"issues"`
+	Pulls           Pulls        `json:"pulls"`
 	// Languages is ordered by activities, the busiest first, then by name.
 	Languages []Language `json:"languages"`
 	// Documents says what the copy holds, by kind.
@@ -60,6 +67,10 @@ type Repositories struct {
 	Archived int64 `json:"archived"`
 	// OfOthers counts collected repositories that the account does not own.
 	OfOthers int64 `json:"of_others"`
+	// Blocked and Forbidden are owned ones that exist but are withheld, or that
+	// the credential may not see; they count in no other figure.
+	Blocked   int64 `json:"blocked"`
+	Forbidden int64 `json:"forbidden"`
 	// Stars were given to owned repositories that are no forks.
 	Stars int64 `json:"stars_received"`
 }

@@ -93,15 +93,24 @@ func (s *summary) row(name, figure, details string) {
 func (s *summary) figures() {
 	a := &s.a
 	n := humanize.Comma
-	s.row("commits", n(a.Commits.Own), fmt.Sprintf("%s to others, of %s seen", n(a.Commits.ToOthers), n(a.Commits.Seen)))
+	s.row("commits", n(a.Commits.Own), fmt.Sprintf("%s, of %s seen", a.ToOthers(a.Commits.ToOthers), n(a.Commits.Seen)))
 	s.row("lines", "+"+n(a.Commits.Additions), fmt.Sprintf("-%s in %s", n(a.Commits.Deletions), plural(a.Commits.Measured, "measured commit")))
-	s.row("issues", n(a.Issues.Opened), fmt.Sprintf("%s to others; solved %s", n(a.Issues.OpenedToOthers), n(a.Issues.Solved)))
-	s.row("pulls", n(a.Pulls.Opened), fmt.Sprintf("%s to others; merged %s, %s to others",
-		n(a.Pulls.OpenedToOthers), n(a.Pulls.Merged), n(a.Pulls.MergedToOthers)))
+	s.row("issues", n(a.Issues.Opened), fmt.Sprintf("%s; solved %s", a.ToOthers(a.Issues.OpenedToOthers), n(a.Issues.Solved)))
+	s.row("pulls", n(a.Pulls.Opened), fmt.Sprintf("%s; merged %s, %s",
+		a.ToOthers(a.Pulls.OpenedToOthers), n(a.Pulls.Merged), a.ToOthers(a.Pulls.MergedToOthers)))
 	s.row("repositories", n(a.Repositories.Owned), fmt.Sprintf("%s, %s private, %s archived",
 		plural(a.Repositories.Forks, "fork"), n(a.Repositories.Private), n(a.Repositories.Archived)))
 	s.row("stars", n(a.Repositories.Stars), "")
 	s.line("")
+}
+
+// ToOthers puts a figure about repositories of others into words: it is not
+// known if nothing of others was collected.
+func (a *Account) ToOthers(n int64) string {
+	if !a.OthersCollected && n == 0 {
+		return "? to others"
+	}
+	return humanize.Comma(n) + " to others"
 }
 
 func (s *summary) heat() {
@@ -168,6 +177,15 @@ func (s *summary) remarks() {
 		truncated += n.Truncated
 	}
 	var remarks []string
+	if !s.a.OthersCollected {
+		remarks = append(remarks, "repositories of others were not collected: what was done there is not known")
+	}
+	if n := s.a.Repositories.Blocked; n > 0 {
+		remarks = append(remarks, plural(n, "blocked repository")+" not counted")
+	}
+	if n := s.a.Repositories.Forbidden; n > 0 {
+		remarks = append(remarks, plural(n, "repository")+" that the credential may not see, not counted")
+	}
 	if missing := s.a.Commits.Own - s.a.Commits.Measured; missing > 0 {
 		remarks = append(remarks, plural(missing, "commit")+" without line counts")
 	}

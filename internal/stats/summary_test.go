@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/document"
+	"sluice/internal/source/github"
 	"sluice/internal/stats"
 )
 
@@ -47,7 +48,7 @@ func draw(t *testing.T, a stats.Account, o stats.SummaryOptions) string {
 func busy() stats.Account {
 	a := stats.Account{
 		Login: "ada", Source: "github", AsOf: at("2026-03-11 12:00"),
-		Scores:       stats.Scores{Activity: 238.17, Impact: 104.4},
+		Scores: stats.Scores{Activity: 238.17, Impact: 104.4}, OthersCollected: true,
 		Repositories: stats.Repositories{Owned: 14, Forks: 1, Private: 2, Archived: 3, Stars: 1987},
 		Commits:      stats.Commits{Own: 1234, ToOthers: 56, Measured: 1200, Additions: 456789, Deletions: 98765, Seen: 5678},
 		Issues:       stats.Issues{Opened: 31, OpenedToOthers: 4, Solved: 27},
@@ -62,7 +63,7 @@ func busy() stats.Account {
 			{By: stats.ByImpact, Value: 104.4, Rank: 17, Of: 1020, Percentile: 98.43},
 		},
 		Documents: map[document.Kind]stats.DocumentCount{
-			document.KindCommit: {Stored: 9000, Deleted: 1, Truncated: 2}, document.KindIssue: {Stored: 3, Deleted: 2},
+			github.KindCommit: {Stored: 9000, Deleted: 1, Truncated: 2}, github.KindIssue: {Stored: 3, Deleted: 2},
 		},
 	}
 	for day := at("2024-12-01 00:00"); !day.After(a.AsOf); day = day.AddDate(0, 0, 1) {

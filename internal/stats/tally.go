@@ -19,6 +19,8 @@ type tally struct {
 	forks        forks
 	sum          Account
 	documents    map[document.Kind]*DocumentCount
+	// independent says that what is counted now stays when its repository goes.
+	independent bool
 }
 
 // repository is what its content inherits from a repository.
@@ -38,15 +40,33 @@ func newTally(login string) *tally {
 	}
 }
 
+// counter counts documents of a kind by what that is to statistics.
+func (t *tally) counter(role document.Role) func(*document.Document) {
+	switch role {
+	case document.RoleRepository:
+		return t.repository
+	case document.RoleCommit:
+		return t.commit
+	case document.RoleIssue:
+		return t.issue
+	case document.RolePull:
+		return t.pull
+	case document.RoleInventory:
+	}
+	return t.other
+}
+
 func (t *tally) repository(d *document.Document) {
 	t.repositories[d.Repository] = repository{
 		language: languageName(d.Language), external: d.External, fork: d.Fork, deleted: d.Deleted,
 	}
+	sum := &t.sum.Repositories
 	if !t.exists(d) {
+		add(&sum.Blocked, !d.External && d.GoneWhy == document.GoneBlocked)
+		add(&sum.Forbidden, !d.External && d.GoneWhy == document.GoneForbidden)
 		return
 	}
 	t.forks.known = t.forks.known || d.Fork
-	sum := &t.sum.Repositories
 	if d.External {
 		sum.OfOthers++
 		return
@@ -150,7 +170,7 @@ func (t *tally) pull(d *document.Document) {
 func (t *tally) other(d *document.Document) { t.exists(d) }
 
 // exists enters a document in the inventory and reports whether it still
-// exists upstream: neither it nor its repository is marked as deleted.
+// exists upstream: neither it nor its repository is gone.
 func (t *tally) exists(d *document.Document) bool {
 	n := t.documents[d.Kind]
 	if n == nil {
@@ -165,7 +185,7 @@ func (t *tally) exists(d *document.Document) bool {
 }
 
 func (t *tally) deleted(d *document.Document) bool {
-	return d.Deleted || t.repositories[d.Repository].deleted
+	return d.Deleted || !t.independent && t.repositories[d.Repository].deleted
 }
 
 // home returns what a document has from its repository. The repository's own
@@ -198,6 +218,7 @@ func (t *tally) result(asOf time.Time) Account {
 	t.forks.settle(t.ownCommit)
 	a := t.sum
 	a.AsOf = asOf
+	a.OthersCollected = a.Repositories.OfOthers+a.Commits.ToOthers+a.Issues.OpenedToOthers+a.Pulls.OpenedToOthers > 0
 	a.Activity = t.calendar.activity(asOf)
 	a.Languages = inOrder(t.languages)
 	for _, l := range a.Languages {

@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"testing"
 	"time"
 
 	"sluice/internal/document"
 	"sluice/internal/domain"
+	"sluice/internal/source/github"
 	"sluice/internal/stats"
+	"sluice/internal/testkit"
 )
 
 // world is a document reader over a slice. It hands documents out in the order
@@ -97,7 +98,7 @@ func doc(kind document.Kind, name string, f document.Fields) document.Document {
 
 func commit(repository int64, sha string, f document.Fields) document.Document {
 	f.Repository = repository
-	return doc(document.KindCommit, strconv.FormatInt(repository, 10)+":"+sha, f)
+	return doc(github.KindCommit, strconv.FormatInt(repository, 10)+":"+sha, f)
 }
 
 // compute returns the statistics of run's account in a world.
@@ -112,7 +113,7 @@ func compute(t *testing.T, w document.Reader) stats.Account {
 
 func computeJSON(t *testing.T, w document.Reader) []byte {
 	t.Helper()
-	data, err := stats.New(w, &shelf{}, func() time.Time { return at("2026-03-10 12:34") }).Compute(t.Context(), run)
+	data, err := stats.New(w, &shelf{}, github.Kinds(), func() time.Time { return at("2026-03-10 12:34") }).Compute(t.Context(), run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,14 +123,6 @@ func computeJSON(t *testing.T, w document.Reader) []byte {
 // randomness prints its seed, and takes one from SLUICE_TEST_SEED.
 func randomness(t *testing.T) *rand.Rand {
 	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("SLUICE_TEST_SEED"); s != "" {
-		n, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatalf("SLUICE_TEST_SEED: %v", err)
-		}
-		seed = n
-	}
-	t.Logf("SLUICE_TEST_SEED=%d", seed)
+	seed := testkit.Seed(t)
 	return rand.New(rand.NewPCG(seed, 1))
 }

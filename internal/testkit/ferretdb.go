@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 )
 
+// ferretName is what the stand-in is called.
+const ferretName = "ferretdb"
+
 // buildFerretDB builds the server of MongoDB's protocol that stands in for a
 // mongod, unless it is there already, and returns its path. Test processes that
 // need it at the same time wait for the first.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,7 +99,9 @@ func (k *kit) mariadbProgram() (program, error) {
 				"--no-defaults",
 				"--datadir=" + data, "--port=" + strconv.Itoa(port), "--bind-address=127.0.0.1",
 				// The path of a socket must be short: it is relative to the data folder.
-				"--socket=mariadb.sock", "--pid-file=mariadb.pid", "--skip-name-resolve", "--innodb-flush-log-at-trx-commit=1",
+				"--socket=mariadb.sock", "--pid-file=mariadb.pid", "--skip-name-resolve",
+				// Tests kill servers, not machines: what the kernel has is not lost.
+				"--innodb-flush-log-at-trx-commit=2", "--innodb-flush-method=nosync",
 				// Chaos lets more processes live at once than the usual 151 are for.
 				"--max-connections=500",
 				tmpdir(data),
@@ -107,7 +110,7 @@ func (k *kit) mariadbProgram() (program, error) {
 			return append(args, asRoot()...)
 		},
 		prepare: func(data string) error {
-			template, err := k.template.get(func() (string, error) { return k.installMariaDB(installer) })
+			template, err := k.template.get(func() (string, error) { return installMariaDB(path, installer) })
 			if err != nil {
 				return err
 			}
@@ -123,23 +126,35 @@ func (k *kit) mariadbProgram() (program, error) {
 }
 
 // installMariaDB makes the data folder of a new server, with its system
-// tables. That takes seconds, so that every server gets a copy of one.
-func (k *kit) installMariaDB(installer string) (string, error) {
-	work, err := k.open()
+// tables. That takes seconds, so that every server of every test process gets a
+// copy of one; another MariaDB, or other settings, make another one.
+func installMariaDB(server, installer string) (string, error) {
+	tools, unlock, err := lockTools("mariadb")
 	if err != nil {
 		return "", err
 	}
-	folder, err := work.folder("mariadb-template")
-	if err != nil {
-		return "", err
+	defer unlock()
+	name := fnv.New64a()
+	_, _ = fmt.Fprint(name, programVersion(server), sizes, os.Getuid())
+	data := filepath.Join(tools, fmt.Sprintf("mariadb-%x", name.Sum64()))
+	if _, err := os.Stat(data); err == nil {
+		return data, nil
 	}
-	data := filepath.Join(folder, "data")
-	args := []string{"--no-defaults", "--datadir=" + data, tmpdir(data), "--auth-root-authentication-method=normal", "--skip-test-db"}
+	folder, err := os.MkdirTemp(tools, "mariadb-new-")
+	if err != nil {
+		return "", fmt.Errorf("make a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	made := filepath.Join(folder, "data")
+	args := []string{"--no-defaults", "--datadir=" + made, tmpdir(made), "--auth-root-authentication-method=normal", "--skip-test-db"}
 	args = append(args, sizes...)
 	command := exec.CommandContext(context.Background(), installer, append(args, asRoot()...)...)
 	command.Dir = folder
 	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("mariadb-install-db: %w:\n%s", err, out)
+	}
+	if err := os.Rename(made, data); err != nil {
+		return "", fmt.Errorf("keep the system tables of MariaDB: %w", err)
 	}
 	return data, nil
 }

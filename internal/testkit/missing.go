@@ -40,6 +40,14 @@ func (k *kit) refuse(tb testing.TB, err error) {
 	tb.Skipf("testkit: %v", err)
 }
 
+// Lacks ends a test for something that this machine does not have and that is no
+// server of the kit, such as a file that has to be fetched: it is skipped and
+// noted, or fails where everything is required.
+func Lacks(tb testing.TB, what, why string) {
+	tb.Helper()
+	current.refuse(tb, &missingError{what, why})
+}
+
 // note tells whoever runs all tests what did not run.
 func note(tb testing.TB, missing *missingError) {
 	tb.Helper()
@@ -93,3 +101,6 @@ func repository() (string, error) {
 		folder = parent
 	}
 }
+
+// Repository returns the folder of the repository that the tests run in.
+func Repository() (string, error) { return repository() }

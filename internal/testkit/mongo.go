@@ -70,6 +70,12 @@ func givenMongo() string {
 	return ""
 }
 
+// HasMongod says whether MongoDB's own server is there, not only its stand-in.
+func HasMongod() bool {
+	prog, err := current.mongoProgram()
+	return err == nil && prog.name != ferretName
+}
+
 // mongoProgram finds a mongod, or else builds FerretDB.
 func (k *kit) mongoProgram() (program, error) {
 	name := "mongod"
@@ -89,8 +95,11 @@ func (k *kit) mongoProgram() (program, error) {
 			"(the Go proxy must be reachable): " + err.Error()}
 	}
 	return program{
-		name: "ferretdb",
-		path: path,
+		name: ferretName,
+		// It reads all that it has for most questions: it would collect garbage half of
+		// the time.
+		environment: []string{"GOGC=600"},
+		path:        path,
 		arguments: func(data string, port int) []string {
 			return []string{"-listen", address(port), "-data", data}
 		},

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,9 +16,9 @@ import (
 
 const (
 	// startTime is long: other tests may keep the machine busy.
-	startTime = 90 * time.Second
+	startTime = 10 * time.Minute
 	// stopTime is how long a server may take to end when it is asked to.
-	stopTime = 60 * time.Second
+	stopTime = 5 * time.Minute
 	// askInterval is how often a starting server is asked whether it answers.
 	askInterval = 20 * time.Millisecond
 	// portTries is how often a server may find that somebody else took its port.
@@ -34,10 +35,22 @@ type program struct {
 	path string
 	// arguments are those for a data folder and a port.
 	arguments func(data string, port int) []string
+	// environment is added to that of the tests.
+	environment []string
 	// prepare fills a new data folder, if there is something to fill it with.
 	prepare func(data string) error
 	// answers asks a server once whether it is ready.
 	answers func(ctx context.Context, port int) error
+	// user, if set, is who runs it.
+	user *account
+	// family says that it starts processes of its own, which are meant too when
+	// it is killed or paused.
+	family bool
+	// stopSignal asks it to end; 0 is SIGTERM.
+	stopSignal syscall.Signal
+	// leave, if set, gives back what a killed server has left outside of its
+	// folder.
+	leave func(data string)
 }
 
 // process is a server that runs, or ran and can run again.
@@ -145,6 +158,10 @@ func (p *process) run() (<-chan struct{}, error) {
 	// The server lives longer than any one call: there is no context to end it.
 	command := exec.CommandContext(context.Background(), p.program.path, p.program.arguments(p.data(), p.port)...)
 	command.Dir, command.Stdout, command.Stderr = p.folder, log, log
+	if len(p.program.environment) > 0 {
+		command.Env = append(os.Environ(), p.program.environment...)
+	}
+	p.program.user.run(command)
 	if err := p.kit.spawner.start(command); err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.program.name, err)
 	}
@@ -175,26 +192,43 @@ func (k *kit) watch(p *process, runs bool) {
 func (p *process) signal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.command != nil {
-		// It fails if the process has just ended, which is no concern.
-		_ = p.command.Process.Signal(s)
+	if p.command == nil {
+		return
+	}
+	// It fails if the process has just ended, which is no concern.
+	_ = p.command.Process.Signal(s)
+	if p.program.family && (s == syscall.SIGSTOP || s == syscall.SIGCONT) {
+		for _, pid := range children(p.command.Process.Pid) {
+			_ = syscall.Kill(pid, s)
+		}
 	}
 }
 
 // kill ends the server at once and waits until it is gone.
 func (p *process) kill() {
-	p.signal(syscall.SIGKILL)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.command != nil {
-		<-p.gone
-		p.command = nil
+	if p.command == nil {
+		return
 	}
+	var others []int
+	if p.program.family {
+		// One that is stopped starts no others.
+		_ = p.command.Process.Signal(syscall.SIGSTOP)
+		others = children(p.command.Process.Pid)
+	}
+	_ = p.command.Process.Kill()
+	for _, pid := range others {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	<-p.gone
+	awaitEnd(others)
+	p.command = nil
 }
 
 // stop asks the server to end and waits until it has.
 func (p *process) stop() error {
-	p.signal(syscall.SIGTERM)
+	p.signal(cmp.Or(p.program.stopSignal, syscall.SIGTERM))
 	p.signal(syscall.SIGCONT)
 	p.mu.Lock()
 	gone := p.gone
@@ -214,6 +248,9 @@ func (p *process) discard() {
 	p.kill()
 	p.kit.watch(p, false)
 	p.kit.work.release(p.port)
+	if p.program.leave != nil {
+		p.program.leave(p.data())
+	}
 	// What cannot be removed now is removed with everything else in the end.
 	_ = os.RemoveAll(p.folder)
 }

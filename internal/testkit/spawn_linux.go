@@ -8,5 +8,8 @@ import (
 // dieWithParent also puts the command into a process group of its own: an
 // interrupt typed at the terminal is for the tests, which end their servers.
 func dieWithParent(command *exec.Cmd) {
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	if command.SysProcAttr == nil {
+		command.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	command.SysProcAttr.Pdeathsig, command.SysProcAttr.Setpgid = syscall.SIGKILL, true
 }

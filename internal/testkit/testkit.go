@@ -1,5 +1,5 @@
-// Package testkit gives tests real servers: Redis, MariaDB and one of
-// MongoDB's protocol, each a process on a free port of 127.0.0.1 with a data
+// Package testkit gives tests real servers: Redis, MariaDB, PostgreSQL and one
+// of MongoDB's protocol, each a process on a free port of 127.0.0.1 with a data
 // folder of its own that is removed in the end.
 //
 // SLUICE_TEST_REQUIRE=all makes a test fail whose server cannot be had;
@@ -32,6 +32,8 @@ type kit struct {
 	said      map[string]bool
 	template  onceValue[string] // the data folder of a new MariaDB
 	ferret    onceValue[string] // the path of FerretDB's program
+	// postgresTemplate is the data folder of a new PostgreSQL.
+	postgresTemplate onceValue[string]
 }
 
 // sharedServer is a server that all tests of the process use.
@@ -100,6 +102,9 @@ func (k *kit) close() error {
 	}
 	for p := range k.processes {
 		p.kill()
+		if p.program.leave != nil {
+			p.program.leave(p.data())
+		}
 	}
 	return k.work.remove()
 }

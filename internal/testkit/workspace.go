@@ -64,6 +64,10 @@ func sweep(base string) {
 	}
 	for _, dir := range left {
 		if lock, err := lockFile(filepath.Join(dir, "lock"), false); err == nil {
+			servers, _ := filepath.Glob(filepath.Join(dir, "postgres-*", "data"))
+			for _, data := range servers {
+				freeSharedMemory(data)
+			}
 			_ = os.RemoveAll(dir)
 			_ = lock.Close()
 		}

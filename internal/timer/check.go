@@ -42,15 +42,18 @@ func CheckID(id string) error {
 		if letter || i > 0 && (c == '.' || c == '_' || c == ':' || c == '-' || c == '@') {
 			continue
 		}
-		return domain.Errorf(domain.CodeInvalid, "%q cannot be a timer's id: it begins with a letter or digit and goes on with letters, digits and . _ : @ -", id)
+		return domain.Errorf(domain.CodeInvalid, "that cannot be a timer's id: use letters, digits and . _ : @ -, beginning with a letter or digit")
 	}
 	return nil
 }
 
 // check refuses what cannot be a timer, and puts it into its stored form.
-func (s Spec) check() (Spec, error) {
+func (s Spec) check(now time.Time) (Spec, error) {
 	if err := CheckID(s.ID); err != nil {
 		return s, err
+	}
+	if s.In != 0 {
+		s.At = now.Truncate(time.Microsecond).Add(s.In)
 	}
 	if err := CheckInstant(s.At); err != nil {
 		return s, err
@@ -62,7 +65,7 @@ func (s Spec) check() (Spec, error) {
 	if len(s.Payload) > 0 {
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, s.Payload); err != nil {
-			return s, domain.Errorf(domain.CodeInvalid, "the payload of timer %s is no JSON: %w", s.ID, err)
+			return s, domain.Errorf(domain.CodeInvalid, "the payload of timer %s is not JSON: %w", s.ID, err)
 		}
 		s.Payload = compact.Bytes()
 	} else {
@@ -77,12 +80,35 @@ func (s Spec) check() (Spec, error) {
 // CheckInstant refuses instants that cannot be kept.
 func CheckInstant(at time.Time) error {
 	if at.Before(earliestInstant) || at.After(latestInstant) {
-		return domain.Errorf(domain.CodeInvalid, "a timer's instant lies between 1970 and 2200; this one is %s", at.Format(time.RFC3339))
+		return domain.Errorf(domain.CodeInvalid, "a timer's time lies between 1970 and 2200; this one is %s", at.Format(time.RFC3339))
 	}
 	return nil
 }
 
-// same reports whether two specs ask for the same.
-func (s Spec) same(other Spec) bool {
-	return s.ID == other.ID && s.At.Equal(other.At) && bytes.Equal(s.Payload, other.Payload) && s.Webhook == other.Webhook
+// repeatWindow is how long after a timer is over the same while (In) counts as
+// the same request, whose answer was lost: after it, somebody wants it again.
+const repeatWindow = time.Minute
+
+// asksFor reports whether a timer that is there is what a spec asks for.
+func (s Spec) asksFor(there Timer, now time.Time) bool {
+	at := s.At.Equal(there.At)
+	if s.In != 0 {
+		over := there.Status == Completed && now.Sub(there.FiredAt) > repeatWindow
+		at = there.At.Sub(there.SetAt) == s.In.Truncate(time.Microsecond) && !over
+	}
+	return s.ID == there.ID && at && bytes.Equal(s.Payload, there.Payload) && s.Webhook == there.Webhook
 }
+
+// Replaces reports whether what is asked for takes the id of a timer that is
+// there: one that needs nothing any more, and is another. Its completion stays,
+// under an id of RetiredID.
+func (s Spec) Replaces(there Timer, now time.Time) bool {
+	return there.Status == Completed && !s.asksFor(there, now)
+}
+
+// retiredMark is in no id that somebody can choose.
+const retiredMark = "#"
+
+// RetiredID is the id of a timer whose own id another one has got. The suffix
+// tells those of one id apart; it has at most 20 characters.
+func RetiredID(id, suffix string) string { return id + retiredMark + suffix }

@@ -4,19 +4,23 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"sluice/internal/due"
 )
 
 // chore does what is no timer but waits for its time like one. Of several all
 // want the same.
-func (s *Service) chore(ctx context.Context, taken ...Taken) {
+func (s *Service) chore(ctx context.Context, taken ...due.Taken) {
 	var err error
 	next := time.Time{}
 	switch id := taken[0].ID; {
-	case id == RebuildID || isGuard(id):
+	case id == due.RebuildID || isIntent(id):
 		err = s.rebuild(ctx)
-	case id == MissedID:
+	case id == logID:
+		next, err = s.bringLogUpToDate(ctx)
+	case id == due.MissedID:
 		_, err = s.DetectMissed(ctx)
-	case id == PruneID:
+	case id == pruneID:
 		if err = s.prune(ctx); err == nil {
 			next = s.nextPrune().At
 		}
@@ -25,15 +29,15 @@ func (s *Service) chore(ctx context.Context, taken ...Taken) {
 		return // it is handed out again
 	}
 	if err != nil {
-		s.Slog.Warn("timer chore; trying again", "chore", taken[0].ID, "error", err)
+		s.Slog.Warn("a timer chore failed; trying again", "chore", taken[0].ID, "error", err)
 		next = s.Now().Add(retryStore)
 	}
 	ctx = context.WithoutCancel(ctx)
 	if next.IsZero() {
-		s.tellTrigger(ctx, outcome{done: taken})
+		s.reportToTrigger(ctx, outcome{done: taken})
 		return
 	}
-	s.tellTrigger(ctx, outcome{again: later(taken, next)})
+	s.reportToTrigger(ctx, outcome{again: later(taken, next)})
 }
 
 // rebuildBatch is how many timers the trigger is told of at once.
@@ -43,15 +47,15 @@ const rebuildBatch = 1000
 // stays as it is, if it is not later than the row says.
 func (s *Service) rebuild(ctx context.Context) error {
 	began, total := s.Now(), 0
-	batch := make([]Due, 0, rebuildBatch)
+	batch := make([]due.Entry, 0, rebuildBatch)
 	flush := func() error {
 		total += len(batch)
-		err := s.Trigger.Set(ctx, batch...)
+		err := s.Trigger.Put(ctx, batch...)
 		batch = batch[:0]
 		return err
 	}
-	err := s.Store.Open(ctx, func(d Due) error {
-		if batch = append(batch, d); len(batch) < rebuildBatch {
+	err := s.firings.Open(ctx, func(d Due) error {
+		if batch = append(batch, entryOf(d.ID, d.At)); len(batch) < rebuildBatch {
 			return nil
 		}
 		return flush()
@@ -59,12 +63,13 @@ func (s *Service) rebuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	batch = append(batch, s.nextPrune())
+	waiting := total + len(batch)
+	batch = append(batch, s.standing()...)
 	if err := flush(); err != nil {
 		return err
 	}
-	if total > 1 {
-		s.Slog.Info("timers wait again", "timers", total-1, "took", s.Now().Sub(began))
+	if waiting > 0 {
+		s.Slog.Info("the trigger was filled from the store", "timers", waiting, "took", s.Now().Sub(began))
 	}
 	return nil
 }
@@ -78,10 +83,10 @@ const (
 
 // Missed is what a look for missed timers found.
 type Missed struct {
-	// Found counts what was overdue; Fired those that had no completion yet and
+	// Found counts what was overdue; FiredNow those that had no completion yet and
 	// have it now. The others waited for their delivery.
-	Found int `json:"found"`
-	Fired int `json:"fired"`
+	Found    int `json:"found"`
+	FiredNow int `json:"fired"`
 	// Timers names the first of them.
 	Timers []string `json:"timers"`
 }
@@ -95,7 +100,7 @@ func (s *Service) DetectMissed(ctx context.Context) (Missed, error) {
 		// What is being delivered may stay overdue, and stand before what is not
 		// seen yet.
 		limit := missedBatch + 2*len(seen)
-		overdue, err := s.Store.Overdue(ctx, until, limit)
+		overdue, err := s.firings.Overdue(ctx, until, limit)
 		if err != nil {
 			return found, err
 		}
@@ -116,7 +121,7 @@ func (s *Service) DetectMissed(ctx context.Context) (Missed, error) {
 		}
 	}
 	if found.Found > 0 {
-		s.Slog.Warn("missed timers", "found", found.Found, "fired", found.Fired)
+		s.Slog.Warn("missed timers were found", "found", found.Found, "fired", found.FiredNow)
 		s.watchers.Notify()
 	}
 	return found, nil
@@ -126,15 +131,15 @@ func (s *Service) DetectMissed(ctx context.Context) (Missed, error) {
 // the trigger, the rows are the truth. What is to be delivered of them is left
 // to whoever takes them from the trigger next.
 func (s *Service) makeUp(ctx context.Context, ids []string, found *Missed) error {
-	done, err := s.guards.hold(ctx)
+	done, err := s.intents.hold(ctx)
 	if err != nil {
 		// A trigger that fails is no reason not to fire: it has them, or is
 		// filled when it works again.
 		done = func(bool) {}
 	}
 	now := s.Now()
-	made, err := s.Store.Fire(ctx, Firing{
-		IDs: ids, Now: now, Server: s.Server, Deliver: s.Log != nil || s.Hook != nil,
+	made, err := s.firings.Fire(ctx, Firing{
+		IDs: ids, Now: now, Server: s.Server, Deliver: s.Hook != nil, Log: s.Log != nil,
 		// Nobody has these in hand.
 		Grace: 0,
 	})
@@ -142,31 +147,32 @@ func (s *Service) makeUp(ctx context.Context, ids []string, found *Missed) error
 		done(false)
 		return err
 	}
+	s.logSoon(ctx)
 	found.Found += len(ids)
 	found.Timers = append(found.Timers, ids[:min(len(ids), missedShown-len(found.Timers))]...)
-	var dues []Due
+	var entries []due.Entry
 	var over []string
 	for _, f := range made {
 		if f.New {
-			found.Fired++
+			found.FiredNow++
 			s.count(f.Timer)
 		}
 		switch {
 		case !f.NextAt.IsZero():
-			dues = append(dues, Due{f.ID, f.NextAt})
+			entries = append(entries, entryOf(f.ID, f.NextAt))
 		case f.Status == Completed:
 			// What is canceled may be rescheduled at this moment.
-			over = append(over, f.ID)
+			over = append(over, DueID(f.ID))
 		}
 	}
-	told := s.tell(ctx, dues)
+	told := s.schedule(ctx, entries...)
 	done(told)
 	if !told || len(over) == 0 {
 		return nil
 	}
 	if err := s.Trigger.Remove(ctx, over...); err != nil {
 		// Who takes them finds them fired.
-		s.Slog.Warn("the trigger does not forget missed timers", "error", err)
+		s.Slog.Warn("missed timers cannot be removed from the trigger", "error", err)
 	}
 	return nil
 }
@@ -177,7 +183,7 @@ const pruneBatch = 1000
 // prune removes what is older than the retention.
 func (s *Service) prune(ctx context.Context) error {
 	before := s.Now().Add(-Retention)
-	removers := []func(context.Context, time.Time, int) (int, error){s.Store.Prune}
+	removers := []func(context.Context, time.Time, int) (int, error){s.firings.Prune}
 	if s.Log != nil {
 		removers = append(removers, s.Log.Prune)
 	}
@@ -192,7 +198,17 @@ func (s *Service) prune(ctx context.Context) error {
 	return nil
 }
 
+// standing is the work that waits in every trigger beside timers.
+func (s *Service) standing() []due.Entry {
+	entries := []due.Entry{s.nextPrune()}
+	if s.Log != nil {
+		// Whoever was here before may have left something unwritten.
+		entries = append(entries, due.Entry{ID: logID, At: s.Now()})
+	}
+	return entries
+}
+
 // nextPrune is when old timers are looked for next: once a day.
-func (s *Service) nextPrune() Due {
-	return Due{PruneID, s.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)}
+func (s *Service) nextPrune() due.Entry {
+	return due.Entry{ID: pruneID, At: s.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)}
 }

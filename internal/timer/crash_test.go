@@ -5,15 +5,18 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/backend/memory"
+	"sluice/internal/testkit"
+	"sluice/internal/testkit/faulty"
 	"sluice/internal/timer"
-	"sluice/internal/timer/memory"
 )
 
 // TestCrashes has a process die at any of its calls, done or not, and the next
 // begin on the same file: each timer fires once, whatever it takes.
 func TestCrashes(t *testing.T) {
-	const rounds, timers = 25, 30
-	seed := seed(t)
+	const timers = 30
+	rounds := testkit.Effort(10, 50)
+	seed := testkit.Seed(t)
 	crashed := 0
 	for round := range uint64(rounds) {
 		bubble(t, func(t *testing.T) {
@@ -25,12 +28,12 @@ func TestCrashes(t *testing.T) {
 			for life, alive := 0, true; alive; life++ {
 				store, closeStore := openStore(t, dir)
 				// What the service does rolls dice of its own.
-				f := dying(random(dice.Uint64()), 1+dice.IntN(40))
+				f := faulty.Dying(dice.Uint64(), 1+dice.IntN(40))
 				if life == 5 {
-					f, alive = noFaults(), false
+					f, alive = faulty.NewPlan(), false
 				}
 				s, err := timer.New(timer.Options{
-					Store: faultyStore{store, f}, Trigger: faultyTrigger{memory.New(memory.Options{}), f}, Server: fmt.Sprint("life-", life), Sender: r, Batch: 1 + dice.IntN(10),
+					Store: faulty.NewTimers(store, f), Trigger: faulty.NewDueSet(memory.NewDueSet(memory.DueSetOptions{}), f), Server: fmt.Sprint("life-", life), Sender: r, Batch: 1 + dice.IntN(10),
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -40,7 +43,7 @@ func TestCrashes(t *testing.T) {
 					crashed++
 					continue
 				}
-				for i := len(stored); i < timers && !f.dead(); i++ {
+				for i := len(stored); i < timers && !f.Dead(); i++ {
 					spec := timer.Spec{ID: fmt.Sprintf("t%02d", i), At: begin.Add(time.Duration(i*20) * time.Millisecond)}
 					if i%3 == 0 {
 						spec.Webhook = "https://example.com/"
@@ -53,7 +56,7 @@ func TestCrashes(t *testing.T) {
 				pass(time.Duration(dice.IntN(500)) * time.Millisecond)
 				if !alive {
 					pass(time.Minute)
-				} else if f.dead() {
+				} else if f.Dead() {
 					crashed++
 				}
 				s.Stop(t.Context())
@@ -82,7 +85,7 @@ func checkEnd(t *testing.T, store timer.Store, timers int, r *receiver) {
 	}
 	seen := map[string]int{}
 	for _, c := range all(t, store) {
-		if seen[c.Timer]++; seen[c.Timer] > 1 || c.Server == "" || c.Fired.Before(c.Due) {
+		if seen[c.Timer]++; seen[c.Timer] > 1 || c.Server == "" || c.FiredAt.Before(c.Due) {
 			t.Errorf("the completion is %+v", c)
 		}
 	}

@@ -3,50 +3,43 @@ package timer
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
 	"time"
 
+	"sluice/internal/due"
 	"sluice/internal/webhook"
 )
 
-// deliver tells everybody of completions: the log, the hook, the webhooks. It
+// deliver tells everybody of completions: the hook, the webhooks. It
 // moves what it deals with out of taken; what becomes of webhooks is told to
 // the trigger when it is known.
-func (s *Service) deliver(running, ctx context.Context, timers []Timer, taken map[string]Taken, now time.Time, o *outcome) {
-	mine := make([]Taken, 0, len(timers))
+func (s *Service) deliver(running, ctx context.Context, timers []Timer, taken map[string]due.Taken, o *outcome) {
+	mine := make([]due.Taken, 0, len(timers))
 	for _, t := range timers {
 		mine = append(mine, taken[t.ID])
 		delete(taken, t.ID)
 	}
-	if !s.log(ctx, s.logged(timers)) {
-		for _, t := range timers {
-			s.inHand.release(t.ID)
-		}
-		o.again = append(o.again, later(mine, now.Add(retryStore))...)
-		return
-	}
 	var told deliveries
 	for i, t := range timers {
 		if t.Webhook != "" {
-			s.send(running, t, mine[i], o)
+			if !s.sendOrQueue(running, t, mine[i], o) {
+				told.add(mine[i], s.gaveUp(t))
+				s.inHand.release(t.ID)
+			}
 			continue
 		}
 		defer s.inHand.release(t.ID)
 		if one, brokenOff := s.callHook(running, t); !brokenOff {
-			told.add(t, mine[i], one)
+			told.add(mine[i], one)
 		}
-	}
-	// The log first: nobody comes back to what is settled.
-	if s.Hook != nil && !s.log(ctx, told.completions) {
-		o.again = append(o.again, later(told.taken, s.Now().Add(retryStore))...)
-		return
 	}
 	if !s.settle(ctx, told.settled) {
 		return
 	}
 	for i, one := range told.settled {
 		if one.To == Delivering {
-			o.again = append(o.again, Again{told.taken[i], one.Next})
+			o.again = append(o.again, due.Again{Taken: told.taken[i], At: one.Next})
 		} else {
 			o.done = append(o.done, told.taken[i])
 		}
@@ -79,47 +72,11 @@ func (h *inHand) release(id string) {
 // deliveries are what became of those timers that have no webhook.
 type deliveries struct {
 	settled []Settlement
-	taken   []Taken
-	// completions are of those that are over.
-	completions []Completion
+	taken   []due.Taken
 }
 
-func (d *deliveries) add(t Timer, mine Taken, one Settlement) {
+func (d *deliveries) add(mine due.Taken, one Settlement) {
 	d.settled, d.taken = append(d.settled, one), append(d.taken, mine)
-	if one.To != Delivering {
-		d.completions = append(d.completions, one.of(t))
-	}
-}
-
-// of is the completion of a timer that was settled.
-func (one Settlement) of(t Timer) Completion {
-	t.Status, t.Tries, t.Error = one.To, one.Tries, one.Error
-	return t.Completion()
-}
-
-// logged is what the log is told at first: those of whom nobody else is to be
-// told are completed with that.
-func (s *Service) logged(timers []Timer) []Completion {
-	out := make([]Completion, len(timers))
-	for i, t := range timers {
-		out[i] = t.Completion()
-		if t.Webhook == "" && s.Hook == nil {
-			out[i].Status, out[i].Success = Completed, true
-		}
-	}
-	return out
-}
-
-// log brings the log up to date, where there is one.
-func (s *Service) log(ctx context.Context, completions []Completion) bool {
-	if s.Log == nil || len(completions) == 0 {
-		return true
-	}
-	if err := s.Log.Append(ctx, completions); err != nil {
-		s.Slog.Warn("completions wait for their log", "timers", len(completions), "error", err)
-		return false
-	}
-	return true
 }
 
 // settle writes down what became of deliveries. If that fails, they are
@@ -128,9 +85,17 @@ func (s *Service) settle(ctx context.Context, settled []Settlement) bool {
 	if len(settled) == 0 {
 		return true
 	}
-	if err := s.Store.Settle(ctx, settled); err != nil {
+	for i := range settled {
+		settled[i].Log = s.Log != nil
+	}
+	if err := s.firings.Settle(ctx, settled); err != nil {
 		s.Slog.Warn("the store does not take that timers were delivered; they are delivered again", "timers", len(settled), "error", err)
 		return false
+	}
+	for i := range settled {
+		if settled[i].To == Dead && s.Buried != nil {
+			s.Buried(settled[i].At)
+		}
 	}
 	return true
 }
@@ -154,40 +119,48 @@ func (s *Service) callHook(running context.Context, t Timer) (one Settlement, br
 func (s *Service) failed(t Timer, r webhook.Result) Settlement {
 	one := Settlement{ID: t.ID, Tries: t.Tries + 1, Error: r.Error}
 	if r.Permanent || one.Tries >= webhook.MaxTries {
-		one.To = Dead
+		one.To, one.At = Dead, s.Now()
 		s.counters.Dead.Add(1)
-		s.Slog.Error("timer given up", "timer", t.ID, "tries", one.Tries, "error", r.Error)
+		s.Slog.Error("the delivery of a timer was given up", "timer", t.ID, "tries", one.Tries, "error", r.Error)
 		return one
 	}
 	one.To, one.Next = Delivering, s.Now().Add(max(webhook.Backoff(one.Tries), r.RetryAfter))
 	s.counters.Retried.Add(1)
-	s.Slog.Warn("timer not delivered; trying again", "timer", t.ID, "tries", one.Tries, "at", one.Next, "error", r.Error)
+	s.Slog.Warn("a timer was not delivered; trying again", "timer", t.ID, "tries", one.Tries, "at", one.Next, "error", r.Error)
 	return one
 }
 
-// sent writes down what became of a webhook.
-func (s *Service) sent(ctx context.Context, t Timer, mine Taken, one Settlement) {
-	// The log first: nobody comes back to what is settled. If the log does not
-	// take it, the webhook is called once more when it does again.
-	if one.To != Delivering && !s.log(ctx, []Completion{one.of(t)}) {
-		s.tellTrigger(ctx, outcome{again: []Again{{mine, s.Now().Add(retryStore)}}})
-		return
+// overdue tells whether a webhook that finds no place has waited for one long
+// enough: however many wait for a receiver that is dead, each of them ends in
+// hours. One that a person had delivered again is tried at least once.
+func (s *Service) overdue(t Timer) bool {
+	again := t.Tries == 0 && t.Error != ""
+	return !again && s.Now().Sub(t.FiredAt) > webhook.GiveUpAfter
+}
+
+// gaveUp ends the delivery of a webhook for which there was no place in time.
+func (s *Service) gaveUp(t Timer) Settlement {
+	why := fmt.Sprintf("given up %s after it fired: too many others wait for its receiver", s.Now().Sub(t.FiredAt).Round(time.Minute))
+	if t.Error != "" {
+		why += "; its last try failed: " + t.Error
 	}
+	s.counters.Dead.Add(1)
+	s.Slog.Error("the delivery of a timer was given up", "timer", t.ID, "tries", t.Tries, "error", why)
+	return Settlement{ID: t.ID, To: Dead, Tries: t.Tries, Error: why, At: s.Now()}
+}
+
+// settleWebhook stores what became of a webhook.
+func (s *Service) settleWebhook(ctx context.Context, mine due.Taken, one Settlement) {
 	if !s.settle(ctx, []Settlement{one}) {
 		return
 	}
 	s.watchers.Notify()
+	s.logSoon(ctx)
 	if one.To != Delivering {
-		s.tellTrigger(ctx, outcome{done: []Taken{mine}})
+		s.reportToTrigger(ctx, outcome{done: []due.Taken{mine}})
 		return
 	}
-	if s.Log != nil {
-		// The row tells, since somebody else may have delivered it meanwhile.
-		if row, err := s.Store.Timer(ctx, t.ID); err == nil {
-			s.log(ctx, []Completion{row.Completion()})
-		}
-	}
-	s.tellTrigger(ctx, outcome{again: []Again{{mine, one.Next}}})
+	s.reportToTrigger(ctx, outcome{again: []due.Again{{Taken: mine, At: one.Next}}})
 }
 
 // attempt makes one attempt to tell the hook and the webhook. One that is
@@ -212,7 +185,7 @@ func notice(t Timer) []byte {
 	c := t.Completion()
 	// Its parts are all JSON already or plain values: this cannot fail.
 	body, _ := json.Marshal(map[string]any{
-		"type": "timer.completed", "id": c.Timer, "due": c.Due, "fired": c.Fired,
+		"type": "timer.completed", "id": c.Timer, "due": c.Due, "fired": c.FiredAt,
 		"lateness_ms": float64(c.Lateness.Microseconds()) / 1000, "late": c.Late, "server": c.Server, "payload": c.Payload,
 	})
 	return body

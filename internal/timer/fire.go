@@ -3,27 +3,27 @@ package timer
 import (
 	"context"
 	"time"
+
+	"sluice/internal/backoff"
+	"sluice/internal/due"
 )
 
-const (
-	// retryStore is how soon timers are tried again that the store, or the log,
-	// did not take.
-	retryStore = time.Second
-	// trigger failures are waited out between these.
-	firstPause = 50 * time.Millisecond
-	maxPause   = 5 * time.Second
-)
+// retryStore is how soon timers are tried again that the store did not take.
+const retryStore = time.Second
+
+// triggerDelays are how long to wait before a trigger that failed is asked again.
+var triggerDelays = backoff.Delays{First: 50 * time.Millisecond, Longest: 5 * time.Second}
 
 // loop takes what is due and has it fired, until ctx ends.
 func (s *Service) loop(ctx context.Context) {
-	failed, missed := time.Duration(0), false
+	delays, failed, missed := triggerDelays.Series(), false, false
 	for {
 		select {
 		case s.handlers <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
-		if missed && s.Trigger.Set(ctx, Due{MissedID, s.Now()}) == nil {
+		if missed && s.Trigger.Put(ctx, due.Entry{ID: due.MissedID, At: s.Now()}) == nil {
 			missed = false
 		}
 		batch, err := s.Trigger.Take(ctx, s.Batch)
@@ -33,15 +33,16 @@ func (s *Service) loop(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			if failed == 0 {
+			if !failed {
 				s.Slog.Warn("timers wait for their trigger", "error", err)
 			}
 			// Something may be missed meanwhile.
-			failed, missed = min(max(2*failed, firstPause), maxPause), true
-			pause(ctx, failed)
+			failed, missed = true, true
+			backoff.Sleep(ctx, delays.Next())
 			continue
 		}
-		failed = 0
+		failed = false
+		delays.Reset()
 		s.work.Go(func() {
 			defer func() { <-s.handlers }()
 			// What was begun is finished: a batch takes milliseconds.
@@ -50,24 +51,15 @@ func (s *Service) loop(ctx context.Context) {
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 // handle does what a batch asks for. Webhooks and chores end with running;
 // everything else with ctx.
-func (s *Service) handle(running, ctx context.Context, batch Batch, received time.Time) {
-	var timers, rebuilds []Taken
+func (s *Service) handle(running, ctx context.Context, batch due.Batch, received time.Time) {
+	var timers, rebuilds []due.Taken
 	for _, t := range batch.Taken {
 		switch {
-		case t.ID == RebuildID || isGuard(t.ID):
+		case t.ID == due.RebuildID || isIntent(t.ID):
 			rebuilds = append(rebuilds, t)
-		case t.ID[0] == '~':
+		case isChore(t.ID):
 			s.work.Go(func() { s.chore(running, t) })
 		default:
 			timers = append(timers, t)
@@ -84,27 +76,33 @@ func (s *Service) handle(running, ctx context.Context, batch Batch, received tim
 
 // outcome gathers what the trigger is to be told about a batch.
 type outcome struct {
-	done  []Taken
-	again []Again
+	done  []due.Taken
+	again []due.Again
 }
 
 // fire gives timers their completion, whichever of them are due.
-func (s *Service) fire(running, ctx context.Context, taken []Taken, now time.Time) {
-	ids := make([]string, len(taken))
-	byID := make(map[string]Taken, len(taken))
-	for i, t := range taken {
-		ids[i], byID[t.ID] = t.ID, t
+func (s *Service) fire(running, ctx context.Context, taken []due.Taken, now time.Time) {
+	var o outcome
+	ids := make([]string, 0, len(taken))
+	byID := make(map[string]due.Taken, len(taken))
+	for _, t := range taken {
+		id, ok := FromDueID(t.ID)
+		if !ok {
+			s.Slog.Warn("something is due that this version does not know; it is dropped", "entry", t.ID)
+			o.done = append(o.done, t)
+			continue
+		}
+		ids, byID[id] = append(ids, id), t
 	}
-	fired, err := s.Store.Fire(ctx, Firing{
-		IDs: ids, Now: now, Server: s.Server, Deliver: s.Log != nil || s.Hook != nil, Grace: s.Grace,
+	fired, err := s.firings.Fire(ctx, Firing{
+		IDs: ids, Now: now, Server: s.Server, Deliver: s.Hook != nil, Log: s.Log != nil, Grace: s.Grace,
 	})
 	if err != nil {
 		s.Slog.Warn("timers wait for the store", "timers", len(ids), "error", err)
-		s.tellTrigger(ctx, outcome{again: later(taken, now.Add(retryStore))})
+		s.reportToTrigger(ctx, outcome{again: later(taken, now.Add(retryStore))})
 		return
 	}
-	var o outcome
-	var deliver, over []Timer
+	var deliver []Timer
 	for _, f := range fired {
 		t := byID[f.ID]
 		delete(byID, f.ID)
@@ -113,56 +111,49 @@ func (s *Service) fire(running, ctx context.Context, taken []Taken, now time.Tim
 		}
 		switch f.Status {
 		case Waiting:
-			o.again = append(o.again, Again{t, f.NextAt})
+			o.again = append(o.again, due.Again{Taken: t, At: f.NextAt})
 		case Delivering:
 			if !s.inHand.take(f.ID) {
-				o.again = append(o.again, Again{t, now.Add(retryStore)})
+				o.again = append(o.again, due.Again{Taken: t, At: now.Add(retryStore)})
 				continue
 			}
 			deliver = append(deliver, f.Timer)
 			byID[f.ID] = t
 		default:
 			o.done = append(o.done, t)
-			if !f.New && f.Status.Fired() {
-				over = append(over, f.Timer)
-			}
 		}
 	}
 	if len(deliver) > 0 {
-		s.deliver(running, ctx, deliver, byID, now, &o)
-	}
-	// Of two who delivered the same, the slower may have told the log last.
-	if s.Log != nil && !s.log(ctx, s.logged(over)) {
-		s.tellTrigger(ctx, outcome{again: o.again}) // the others come again
-		return
+		s.deliver(running, ctx, deliver, byID, &o)
 	}
 	// What has no row was removed from the store.
 	for _, t := range byID {
 		o.done = append(o.done, t)
 	}
 	s.watchers.Notify()
-	s.tellTrigger(ctx, o)
+	s.reportToTrigger(ctx, o)
+	s.logSoon(ctx)
 }
 
 func (s *Service) count(t Timer) {
 	s.counters.Fired.Add(1)
 	if c := t.Completion(); c.Late {
 		s.counters.Late.Add(1)
-		s.Slog.Warn("timer fired late", "timer", t.ID, "due", t.At, "lateness", c.Lateness)
+		s.Slog.Warn("a timer fired late", "timer", t.ID, "due", t.At, "lateness", c.Lateness)
 	}
 }
 
-func later(taken []Taken, at time.Time) []Again {
-	again := make([]Again, len(taken))
+func later(taken []due.Taken, at time.Time) []due.Again {
+	again := make([]due.Again, len(taken))
 	for i, t := range taken {
-		again[i] = Again{t, at}
+		again[i] = due.Again{Taken: t, At: at}
 	}
 	return again
 }
 
-// tellTrigger says what became of what was taken. If it does not hear, it hands
+// reportToTrigger says what became of what was taken. If it does not hear, it hands
 // the same out again after the grace, and the rows say that they are done.
-func (s *Service) tellTrigger(ctx context.Context, o outcome) {
+func (s *Service) reportToTrigger(ctx context.Context, o outcome) {
 	var err error
 	if len(o.again) > 0 {
 		err = s.Trigger.Again(ctx, o.again...)

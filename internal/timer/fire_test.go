@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"sluice/internal/domain"
+	"sluice/internal/due"
+	"sluice/internal/testkit"
+	"sluice/internal/testkit/faulty"
 	"sluice/internal/timer"
 )
 
@@ -43,7 +46,7 @@ func TestFiresOnceAtItsInstant(t *testing.T) {
 			t.Fatalf("completions: %+v", got)
 		}
 		c := got[0]
-		if c.Timer != "a" || !c.Due.Equal(at) || !c.Fired.Equal(at) || c.Server != "alone" || c.Lateness != 0 || c.Late || !c.Success ||
+		if c.Timer != "a" || !c.Due.Equal(at) || !c.FiredAt.Equal(at) || c.Server != "alone" || c.Lateness != 0 || c.Late || !c.Success ||
 			c.Status != timer.Completed || string(c.Payload) != `{"order":7}` {
 			t.Errorf("the completion is %+v", c)
 		}
@@ -59,7 +62,7 @@ func TestAnInstantInThePastFiresAtOnceAndIsNotLate(t *testing.T) {
 		w.set("past", time.Now().Add(-48*time.Hour), "")
 		synctest.Wait()
 		row := w.expect("past", timer.Completed)
-		if c := row.Completion(); !c.Fired.Equal(time.Now()) || c.Lateness != 0 || c.Late {
+		if c := row.Completion(); !c.FiredAt.Equal(time.Now()) || c.Lateness != 0 || c.Late {
 			t.Errorf("the completion is %+v", c)
 		}
 		w.set("future", time.Now().Add(time.Hour), "")
@@ -182,25 +185,25 @@ func move(after time.Duration) func(w *world, set time.Time) (timer.Timer, error
 // instants when they fire. A timer that waits and that no entry of the trigger
 // stands for would never end.
 func TestRacesOfManyWhoMove(t *testing.T) {
-	for _, faulty := range []bool{false, true} {
-		t.Run(fmt.Sprintf("faulty %v", faulty), func(t *testing.T) {
-			seed := seed(t)
-			bubble(t, func(t *testing.T) { race(t, seed, faulty) })
+	for _, failing := range []bool{false, true} {
+		t.Run(fmt.Sprintf("faulty %v", failing), func(t *testing.T) {
+			seed := testkit.Seed(t)
+			bubble(t, func(t *testing.T) { race(t, seed, failing) })
 		})
 	}
 }
 
-func race(t *testing.T, seed uint64, faulty bool) {
+func race(t *testing.T, seed uint64, failing bool) {
 	const timers, people, moves = 20, 8, 200
-	f := noFaults()
-	if faulty {
-		f = randomFaults(seed, 0.05)
+	f := faulty.NewPlan()
+	if failing {
+		f = faulty.Random(seed, 0.05, 0.05)
 	}
 	w := newWorld(t, func(o *timer.Options) {
-		o.Store = faultyStore{o.Store, f}
-		if faulty {
+		o.Store = faulty.NewTimers(o.Store, f)
+		if failing {
 			// Only a trigger that others share can fail.
-			o.Trigger, o.Signals = faultyTrigger{o.Trigger, f}, newSignals()
+			o.Trigger, o.Signals = faulty.NewDueSet(o.Trigger, f), newSignals()
 		}
 	})
 	_ = insist(t, func() error { return w.Start(t.Context()) })
@@ -225,24 +228,24 @@ func race(t *testing.T, seed uint64, faulty bool) {
 					// Few instants, so that moves and firing meet.
 					_, err = w.Reschedule(t.Context(), id, time.Now().Add(time.Duration(1+dice.IntN(4))*10*time.Millisecond).Truncate(10*time.Millisecond))
 				}
-				if err != nil && domain.CodeOf(err) != domain.CodeConflict && !errors.Is(err, errInjected) {
+				if err != nil && domain.CodeOf(err) != domain.CodeConflict && !errors.Is(err, faulty.ErrInjected) {
 					t.Error(err)
 				}
 				if dice.IntN(3) == 0 {
-					<-time.After(time.Duration(dice.IntN(10)) * time.Millisecond)
+					time.Sleep(time.Duration(dice.IntN(10)) * time.Millisecond)
 				}
 			}
 		})
 	}
 	everybody.Wait()
-	f.heal()
+	f.Heal()
 	pass(10 * time.Minute)
 	fired, canceled := count(t, w.store, timer.Completed), count(t, w.store, timer.Canceled)
 	if fired+canceled != timers || len(all(t, w)) != fired {
 		t.Errorf("%d fired and %d canceled of %d, with %d completions", fired, canceled, timers, len(all(t, w)))
 	}
 	w.noneLeft()
-	if !faulty && w.Counters().Fired.Load() != int64(fired) {
+	if !failing && w.Counters().Fired.Load() != int64(fired) {
 		t.Errorf("counted %d, fired %d", w.Counters().Fired.Load(), fired)
 	}
 	t.Logf("%d fired, %d canceled", fired, canceled)
@@ -250,7 +253,7 @@ func race(t *testing.T, seed uint64, faulty bool) {
 
 // meddler has somebody do something before the trigger forgets a timer.
 type meddler struct {
-	timer.Trigger
+	due.Set
 	meddle func()
 }
 
@@ -259,7 +262,7 @@ func (m *meddler) Remove(ctx context.Context, ids ...string) error {
 		m.meddle = nil
 		do()
 	}
-	return m.Trigger.Remove(ctx, ids...)
+	return m.Set.Remove(ctx, ids...)
 }
 
 // TestRescheduledWhileItIsCanceled: the row waits, and the trigger is told to
@@ -267,10 +270,10 @@ func (m *meddler) Remove(ctx context.Context, ids ...string) error {
 func TestRescheduledWhileItIsCanceled(t *testing.T) {
 	for _, unread := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
-			f, m := noFaults(), &meddler{}
+			f, m := faulty.NewPlan(), &meddler{}
 			w := started(t, func(o *timer.Options) {
-				m.Trigger = o.Trigger
-				o.Trigger, o.Store = m, faultyStore{o.Store, f}
+				m.Set = o.Trigger
+				o.Trigger, o.Store = m, faulty.NewTimers(o.Store, f)
 			})
 			now := time.Now()
 			w.set("a", now.Add(time.Minute), "")
@@ -278,12 +281,14 @@ func TestRescheduledWhileItIsCanceled(t *testing.T) {
 				if _, err := w.Reschedule(t.Context(), "a", now.Add(5*time.Minute)); err != nil {
 					t.Error(err)
 				}
-				f.breakDown(unread, "Timer")
+				if unread {
+					breakDown(f, "Timer")
+				}
 			}
 			if _, err := w.Cancel(t.Context(), "a"); err != nil {
 				t.Fatal(err)
 			}
-			f.heal()
+			f.Heal()
 			pass(time.Hour)
 			if row := w.expect("a", timer.Completed); row.FiredAt.Sub(now) != 5*time.Minute {
 				t.Errorf("fired after %v", row.FiredAt.Sub(now))

@@ -10,35 +10,40 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/testkit"
+	"sluice/internal/testkit/faulty"
 	"sluice/internal/timer"
 	"sluice/internal/webhook"
 )
 
-// memoryLog is a log of completions that can fail.
+// memoryLog is a log of completions; what writes to it goes by a plan.
 type memoryLog struct {
-	*faults
-	mu sync.Mutex
-	by map[string]timer.Completion
+	plan *faulty.Plan
+	mu   sync.Mutex
+	by   map[string]timer.Completion
 }
 
-func newLog() *memoryLog { return &memoryLog{faults: noFaults(), by: map[string]timer.Completion{}} }
+func newLog() *memoryLog {
+	return &memoryLog{plan: faulty.NewPlan(), by: map[string]timer.Completion{}}
+}
+
+// failing is the log with its faults.
+func (l *memoryLog) failing() timer.Log { return faulty.NewTimerLog(l, l.plan) }
 
 func (l *memoryLog) Append(_ context.Context, completions []timer.Completion) error {
-	return l.do("Append", func() error {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		for _, c := range completions {
-			l.by[c.Timer] = c
-		}
-		return nil
-	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range completions {
+		l.by[c.Timer] = c
+	}
+	return nil
 }
 
 func (l *memoryLog) Prune(_ context.Context, before time.Time, limit int) (n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, c := range l.by {
-		if c.Fired.Before(before) && n < limit {
+		if c.FiredAt.Before(before) && n < limit {
 			delete(l.by, id)
 			n++
 		}
@@ -50,12 +55,12 @@ func (l *memoryLog) Completions(_ context.Context, from time.Time, after string,
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.by {
-		if c.Fired.After(from) || c.Fired.Equal(from) && c.Timer > after {
+		if c.FiredAt.After(from) || c.FiredAt.Equal(from) && c.Timer > after {
 			out = append(out, c)
 		}
 	}
 	slices.SortFunc(out, func(a, b timer.Completion) int {
-		return cmp.Or(a.Fired.Compare(b.Fired), cmp.Compare(a.Timer, b.Timer))
+		return cmp.Or(a.FiredAt.Compare(b.FiredAt), cmp.Compare(a.Timer, b.Timer))
 	})
 	return out[:min(limit, len(out))], nil
 }
@@ -70,14 +75,14 @@ func (l *memoryLog) of(id string) timer.Completion {
 	return l.by[id]
 }
 
-// TestLogThatFailsForAWhile: nothing fires late for it, nothing is lost, and
-// nobody is told before the log was.
+// TestLogThatFailsForAWhile: nothing fires or is delivered late for it, and it
+// gets everything that it missed.
 func TestLogThatFailsForAWhile(t *testing.T) {
 	const n = 100
 	bubble(t, func(t *testing.T) {
 		log, r := newLog(), newReceiver()
-		w := started(t, func(o *timer.Options) { o.Log, o.Sender = log, r })
-		log.breakDown(true)
+		w := started(t, func(o *timer.Options) { o.Log, o.Sender = log.failing(), r })
+		breakDown(log.plan, "Append")
 		now := time.Now()
 		w.setMany(w.Service, n, func(i int) timer.Spec {
 			spec := timer.Spec{ID: fmt.Sprintf("t%02d", i), At: now.Add(time.Duration(i) * 100 * time.Millisecond)}
@@ -87,23 +92,26 @@ func TestLogThatFailsForAWhile(t *testing.T) {
 			return spec
 		})
 		pass(time.Minute)
-		if got := all(t, w); len(got) != 0 || len(r.got) != 0 {
-			t.Errorf("%d in the log, %d delivered while it was down", len(got), len(r.got))
+		if got := all(t, w); len(got) != 0 {
+			t.Errorf("%d in the log while it was down", len(got))
 		}
-		if got := count(t, w.store, timer.Delivering); got != n {
-			t.Errorf("%d have fired, want %d", got, n)
+		if done := count(t, w.store, timer.Completed); done != n {
+			t.Errorf("%d are completed, want %d", done, n)
 		}
-		if got, err := w.Fired(t.Context(), now, "", 2*n); err != nil || len(got) != n {
-			t.Errorf("the store tells of %d, %v", len(got), err)
+		for i := 0; i < n; i += 2 {
+			id := fmt.Sprintf("t%02d", i)
+			if at := r.times(id); len(at) != 1 || at[0].Sub(now.Add(time.Duration(i)*100*time.Millisecond)) > 100*time.Millisecond {
+				t.Errorf("%s was delivered at %v", id, at)
+			}
 		}
-		log.heal()
-		pass(2 * time.Second)
+		log.plan.Heal()
+		pass(5 * time.Second)
 		got := all(t, w)
 		if len(got) != n {
 			t.Errorf("%d in the log, want %d", len(got), n)
 		}
 		for i, c := range got {
-			if c.Status != timer.Completed || !c.Success || !c.Fired.Equal(now.Add(time.Duration(i)*100*time.Millisecond)) || c.Late {
+			if c.Status != timer.Completed || !c.Success || !c.FiredAt.Equal(now.Add(time.Duration(i)*100*time.Millisecond)) || c.Late {
 				t.Errorf("the log says %+v", c)
 			}
 		}
@@ -114,27 +122,28 @@ func TestLogThatFailsForAWhile(t *testing.T) {
 	})
 }
 
-// TestLogThatFailsAtTheEnd: what became of a delivery reaches the log, too.
+// TestLogThatFailsAtTheEnd: what became of a delivery reaches the log, too, and
+// the receiver is called once.
 func TestLogThatFailsAtTheEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		log, r := newLog(), newReceiver()
-		r.answer = func(_ context.Context, m webhook.Message, n int) webhook.Result {
-			// The log dies while the receiver is called, and for good when it
-			// was called again.
-			log.breakDown(n == 1)
+		r.answer = func(_ context.Context, m webhook.Message, _ int) webhook.Result {
+			// The log has heard of it, and dies while the receiver is called.
+			pass(time.Second)
+			breakDown(log.plan, "Append")
 			if m.ID == "gone" {
 				return webhook.Result{Error: "gone", Permanent: true}
 			}
 			return webhook.Result{OK: true}
 		}
-		w := started(t, func(o *timer.Options) { o.Log, o.Sender = log, r })
+		w := started(t, func(o *timer.Options) { o.Log, o.Sender = log.failing(), r })
 		for _, id := range []string{"good", "gone"} {
 			w.set(id, time.Now(), "https://example.com/")
 			pass(10 * time.Second)
-			if len(r.times(id)) != 1 || w.row(id).Status != timer.Delivering || log.of(id).Status != timer.Delivering {
+			if len(r.times(id)) != 1 || w.row(id).Status == timer.Delivering || log.of(id).Status != timer.Delivering {
 				t.Errorf("%s was sent at %v, the log says %+v", id, r.times(id), log.of(id))
 			}
-			log.heal()
+			log.plan.Heal()
 			pass(time.Minute)
 		}
 		w.expect("good", timer.Completed)
@@ -148,12 +157,55 @@ func TestLogThatFailsAtTheEnd(t *testing.T) {
 	})
 }
 
+// TestLogThatHangs answers nothing at all: deliveries do not wait for it.
+func TestLogThatHangs(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newReceiver()
+		log := newLog()
+		log.plan.Break(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, "Append")
+		w := started(t, func(o *timer.Options) { o.Log, o.Sender = log.failing(), r })
+		for i := range 50 {
+			id := fmt.Sprintf("t%02d", i)
+			at := time.Now()
+			w.set(id, at, "https://example.com/")
+			pass(time.Second)
+			if sent := r.times(id); len(sent) != 1 || sent[0].Sub(at) > 100*time.Millisecond {
+				t.Errorf("%s was delivered at %v", id, sent)
+			}
+		}
+	})
+}
+
+// TestLogOfADeadProcess: what one process could not write, the next does.
+func TestLogOfADeadProcess(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		log := newLog()
+		breakDown(log.plan, "Append")
+		w := started(t, func(o *timer.Options) { o.Log = log.failing() })
+		w.set("a", time.Now(), "")
+		pass(10 * time.Second)
+		w.expect("a", timer.Completed)
+		w.Stop(t.Context())
+		log.plan.Heal()
+		if c := log.of("a"); c.Timer != "" {
+			t.Errorf("the log says %+v", c)
+		}
+		if err := w.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		if c := log.of("a"); c.Status != timer.Completed {
+			t.Errorf("the log says %+v", c)
+		}
+	})
+}
+
 // TestLogTellsWhatBecameOfHooks: a timer whose hook fails is no success.
 func TestLogTellsWhatBecameOfHooks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		log := newLog()
 		w := started(t, func(o *timer.Options) {
-			o.Log = log
+			o.Log = log.failing()
 			o.Hook = func(context.Context, timer.Completion) error { return errors.New("never") }
 		})
 		w.set("a", time.Now(), "")
@@ -172,11 +224,11 @@ func TestLogTellsWhatBecameOfHooks(t *testing.T) {
 // TestEverythingFailsAtRandom: store, trigger, log, hook and receivers.
 func TestEverythingFailsAtRandom(t *testing.T) {
 	const n = 300
-	seed := seed(t)
+	seed := testkit.Seed(t)
 	bubble(t, func(t *testing.T) {
 		log, r := newLog(), newReceiver()
-		log.faults = randomFaults(seed, 0.2)
-		f := randomFaults(seed+1, 0.1)
+		log.plan = faulty.Random(seed, 0.2, 0.2)
+		f := faulty.Random(seed+1, 0.1, 0.1)
 		dice := random(seed + 2)
 		var mu sync.Mutex
 		lucky := func() bool {
@@ -188,8 +240,8 @@ func TestEverythingFailsAtRandom(t *testing.T) {
 			return webhook.Result{OK: lucky(), Error: "bad luck"}
 		}
 		w := newWorld(t, func(o *timer.Options) {
-			o.Store, o.Trigger, o.Signals = faultyStore{o.Store, f}, faultyTrigger{o.Trigger, f}, newSignals()
-			o.Log, o.Sender = log, r
+			o.Store, o.Trigger, o.Signals = faulty.NewTimers(o.Store, f), faulty.NewDueSet(o.Trigger, f), newSignals()
+			o.Log, o.Sender = log.failing(), r
 			o.Hook = func(context.Context, timer.Completion) error {
 				if lucky() {
 					return nil
@@ -212,15 +264,15 @@ func TestEverythingFailsAtRandom(t *testing.T) {
 			}
 		}
 		pass(10 * time.Hour)
-		f.heal()
-		log.heal()
+		f.Heal()
+		log.plan.Heal()
 		pass(10 * time.Hour)
 		w.noneLeft()
 		if got := all(t, w.store); len(got) != n {
 			t.Errorf("%d have fired, want %d", len(got), n)
 		}
 		for _, c := range all(t, w.store) {
-			if logged := log.of(c.Timer); logged.Status != c.Status || !logged.Fired.Equal(c.Fired) || logged.Server != c.Server {
+			if logged := log.of(c.Timer); logged.Status != c.Status || !logged.FiredAt.Equal(c.FiredAt) || logged.Server != c.Server {
 				t.Errorf("the store says %+v, the log %+v", c, logged)
 			}
 		}

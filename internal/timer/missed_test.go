@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/testkit/faulty"
 	"sluice/internal/timer"
 	"sluice/internal/webhook"
 )
@@ -60,22 +61,22 @@ func TestMissedAtStart(t *testing.T) {
 func TestMissedAfterAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newShared(t)
-		store, trigger := noFaults(), noFaults()
+		store, trigger := faulty.NewPlan(), faulty.NewPlan()
 		s := w.server("one", store, trigger)
 		w.start(s)
 		pass(time.Second)
-		trigger.breakDown(true)
+		breakDown(trigger)
 		pass(31 * time.Second) // the wait that is under way ends
 		due := time.Now()
 		w.put(10, due, "missed-", "")
 		pass(20 * time.Second)
-		store.breakDown(true, "Overdue")
-		trigger.heal()
+		breakDown(store, "Overdue")
+		trigger.Heal()
 		pass(10 * time.Second)
 		if got := all(t, w.store); len(got) != 0 {
 			t.Fatalf("%d have fired", len(got))
 		}
-		store.heal()
+		store.Heal()
 		pass(2 * time.Second)
 		got := all(t, w.store)
 		if len(got) != 10 || !got[0].Late {
@@ -109,8 +110,8 @@ func TestMissedOnDemand(t *testing.T) {
 		w.put(5, time.Now().Add(-timer.LateAfter), "fresh-", "") // not missed yet
 		w.put(5, time.Now().Add(time.Minute), "future-", "")
 		found, err := w.DetectMissed(t.Context())
-		if err != nil || found.Found != 1350 || found.Fired != 750 || len(found.Timers) != 100 {
-			t.Errorf("found %d, fired %d, named %d, %v; want 1350, 750 and 100", found.Found, found.Fired, len(found.Timers), err)
+		if err != nil || found.Found != 1350 || found.FiredNow != 750 || len(found.Timers) != 100 {
+			t.Errorf("found %d, fired %d, named %d, %v; want 1350, 750 and 100", found.Found, found.FiredNow, len(found.Timers), err)
 		}
 		if n := w.Counters(); n.Fired.Load() != 750 || n.Late.Load() != 750 {
 			t.Errorf("fired %d, late %d", n.Fired.Load(), n.Late.Load())
@@ -128,7 +129,7 @@ func TestMissedOnDemand(t *testing.T) {
 		pass(time.Minute)
 		w.expect("webhook-49", timer.Completed)
 		w.expect("delivering-599", timer.Completed)
-		if found, err := w.DetectMissed(t.Context()); err != nil || found.Found != 0 || found.Fired != 0 || found.Timers == nil {
+		if found, err := w.DetectMissed(t.Context()); err != nil || found.Found != 0 || found.FiredNow != 0 || found.Timers == nil {
 			t.Errorf("again: %+v, %v", found, err)
 		}
 		w.noneLeft()
@@ -145,12 +146,12 @@ func TestManyLookForMissedTimers(t *testing.T) {
 		for range 6 {
 			everybody.Go(func() {
 				found, err := w.DetectMissed(t.Context())
-				if err != nil || found.Found > 3000 || found.Fired > found.Found {
+				if err != nil || found.Found > 3000 || found.FiredNow > found.Found {
 					t.Errorf("%+v, %v", found, err)
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				fired += found.Fired
+				fired += found.FiredNow
 			})
 		}
 		everybody.Wait()
@@ -165,11 +166,11 @@ func TestManyLookForMissedTimers(t *testing.T) {
 func TestMissedWhileTheTriggerIsDown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newShared(t)
-		trigger := noFaults()
-		trigger.breakDown(true)
+		trigger := faulty.NewPlan()
+		breakDown(trigger)
 		w.put(3, time.Now().Add(-time.Minute), "", "")
-		found, err := w.server("one", noFaults(), trigger).DetectMissed(t.Context())
-		if err != nil || found.Fired != 3 {
+		found, err := w.server("one", faulty.NewPlan(), trigger).DetectMissed(t.Context())
+		if err != nil || found.FiredNow != 3 {
 			t.Errorf("%+v, %v", found, err)
 		}
 		checkLate(t, all(t, w.store), 3, time.Minute)
@@ -182,7 +183,7 @@ func TestOldTimersAreRemoved(t *testing.T) {
 		r.answer = func(context.Context, webhook.Message, int) webhook.Result {
 			return webhook.Result{Permanent: true, Error: "gone"}
 		}
-		w := started(t, func(o *timer.Options) { o.Log, o.Sender = log, r })
+		w := started(t, func(o *timer.Options) { o.Log, o.Sender = log.failing(), r })
 		day := 24 * time.Hour
 		now := time.Now()
 		w.setMany(w.Service, 2500, func(i int) timer.Spec { return timer.Spec{ID: fmt.Sprint("old-", i), At: now} })

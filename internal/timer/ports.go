@@ -5,15 +5,24 @@ import (
 	"time"
 )
 
-// Store is where timers are kept. Every method is one transaction; an error of
-// code unavailable means that the same call may be repeated, and repeating a
-// call whose answer was lost changes nothing more. Instants are kept to the
-// microsecond.
+// Store is what a store of timers offers. Every method is one transaction; an
+// error of code unavailable means that the same call may be repeated, and
+// repeating a call whose answer was lost changes nothing more. Instants are kept
+// to the microsecond. Whoever needs some of it takes that.
 type Store interface {
+	Register
+	Firings
+	Feed
+	History
+}
+
+// Register is where timers are set, looked up and changed.
+type Register interface {
 	// Put stores those timers whose id is not taken, all or nothing. The
 	// answers stand in the order of the specs: the timer that has the id now,
-	// and whether this call stored it. A timer that was there stays as it is.
-	// Specs have different ids.
+	// and whether this call stored it. A timer that was there stays as it is,
+	// unless the spec Replaces it: then it is a timer no longer, and its
+	// completion stays for whoever reads those. Specs have different ids.
 	Put(ctx context.Context, specs []Spec, now time.Time) ([]Stored, error)
 	// Timer fails with code not_found if there is none.
 	Timer(ctx context.Context, id string) (Timer, error)
@@ -24,16 +33,22 @@ type Store interface {
 	// Reschedule gives a WAITING or CANCELED timer another instant, and makes
 	// it WAITING. One that has fired is an error of code conflict.
 	Reschedule(ctx context.Context, id string, at, now time.Time) (Timer, error)
-	// Fire gives the timers of these ids that are WAITING and due their
-	// completion. It returns every timer there is among them, in any order, and
-	// whether this call fired it.
-	Fire(ctx context.Context, f Firing) ([]Fired, error)
-	// Settle writes down what became of deliveries. What is not DELIVERING any
-	// more, or was tried more often by now, stays as it is.
-	Settle(ctx context.Context, settled []Settlement) error
 	// Redeliver makes a DEAD timer DELIVERING again, to be tried at once, with
 	// a new count of tries. Another is an error of code conflict.
 	Redeliver(ctx context.Context, id string, now time.Time) (Timer, error)
+}
+
+// Firings says what is due, and keeps what became of it.
+type Firings interface {
+	// Fire gives the timers of these ids that are WAITING and due their
+	// completion. It returns every timer there is among them, in any order, and
+	// whether this call fired it.
+	Fire(ctx context.Context, f Firing) ([]FireResult, error)
+	// Settle writes down what became of deliveries. What is not DELIVERING any
+	// more, or was tried more often by now, stays as it is.
+	Settle(ctx context.Context, settled []Settlement) error
+	// GivenUp counts the timers that are DEAD.
+	GivenUp(ctx context.Context) (int64, error)
 	// Open calls fn for everything that something is to be done with (NextAt
 	// is not zero), in any order. The store may be written meanwhile.
 	Open(ctx context.Context, fn func(Due) error) error
@@ -43,7 +58,23 @@ type Store interface {
 	// Prune removes up to limit timers that need nothing any more and had
 	// their end (fired, or canceled) before an instant. It returns how many.
 	Prune(ctx context.Context, before time.Time, limit int) (int, error)
-	History
+}
+
+// Feed lists completions for those who follow them and for a log elsewhere.
+type Feed interface {
+	// Follow lists completions after a position, in the order of positions. One
+	// that comes to be seen later has a later position, whatever the clocks of
+	// servers say, so that who goes on after the last he saw misses none.
+	Follow(ctx context.Context, after int64, limit int) ([]Completion, error)
+	// Position is the one before the first completion that fired at or after an
+	// instant; the last of all if there is none.
+	Position(ctx context.Context, from time.Time) (int64, error)
+	// Unlogged lists timers whose completion, or a change of it, is to be
+	// written to a log elsewhere: Firing and Settlement say so.
+	Unlogged(ctx context.Context, limit int) ([]Timer, error)
+	// Logged says that timers were written to the log as they were listed. What
+	// has changed since then is listed again.
+	Logged(ctx context.Context, timers []Timer) error
 }
 
 // History reads completions.
@@ -90,13 +121,15 @@ type Firing struct {
 	// Deliver leaves all of them DELIVERING; otherwise only those with a
 	// webhook are, and the others COMPLETED.
 	Deliver bool
+	// Log has the completions listed as Unlogged.
+	Log bool
 	// Grace is how long after Now somebody else may think that this server
 	// will not deliver any more: the NextAt of what is DELIVERING.
 	Grace time.Duration
 }
 
-// Fired is what Fire answers for one timer.
-type Fired struct {
+// FireResult is what Fire answers for one timer.
+type FireResult struct {
 	Timer
 	New bool
 }
@@ -110,6 +143,11 @@ type Settlement struct {
 	// Tries counts this attempt and all before.
 	Tries int
 	Error string
+	// At is when it was given up, if it was: those whom it concerns are told what
+	// was since they looked last.
+	At time.Time
+	// Log has it listed as Unlogged.
+	Log bool
 }
 
 // Due is a timer and when something is to be done with it.
@@ -136,68 +174,14 @@ type Stats struct {
 	Servers map[string]int64 `json:"servers"`
 }
 
-// LatenessBounds are the upper ends, inclusive, of the buckets of Stats.
-var LatenessBounds = []time.Duration{
-	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond,
-	50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second,
-	5 * time.Second, time.Minute, time.Hour,
+// LatenessBounds are the upper ends, inclusive, of the buckets of Stats: from a
+// tenth of a millisecond to more than an hour, each a fifth above the one before.
+var LatenessBounds = latenessBounds()
+
+func latenessBounds() []time.Duration {
+	var bounds []time.Duration
+	for micros := 100.0; len(bounds) == 0 || bounds[len(bounds)-1] < time.Hour; micros *= 1.2 {
+		bounds = append(bounds, time.Duration(micros)*time.Microsecond)
+	}
+	return bounds
 }
-
-// Trigger says when timers are due. It may lose what it was told; then it hands
-// out RebuildID, once, to somebody who fills it from the store.
-//
-// Nothing is handed out before its instant by the trigger's own clock, and by
-// that clock an instant is judged wherever several servers share one.
-type Trigger interface {
-	// Set makes timers due at their instants. One that is due earlier already
-	// stays so: of two that race to move a timer the later must not win, and
-	// who takes a timer too early finds out from its row. A timer that is taken
-	// is due again at the instant if that is before its grace ends.
-	Set(ctx context.Context, dues ...Due) error
-	// Remove forgets timers, also if they are taken.
-	Remove(ctx context.Context, ids ...string) error
-	// Take hands out up to n timers that are due, the earliest first, blocking
-	// until there is one. It returns none, without an error, after a while: every
-	// wait is capped. What is taken is handed out again after the grace unless it
-	// is done, removed or set anew.
-	Take(ctx context.Context, n int) (Batch, error)
-	// Done forgets what was taken, unless it was set anew or taken again since.
-	Done(ctx context.Context, taken ...Taken) error
-	// Again gives back what was taken, to be due at new instants, earlier or
-	// later, unless it was set anew or taken again since.
-	Again(ctx context.Context, again ...Again) error
-}
-
-// Batch is what Take hands out.
-type Batch struct {
-	// Now is the trigger's clock when it did.
-	Now   time.Time
-	Taken []Taken
-}
-
-// Taken is one timer in the hands of one server.
-type Taken struct {
-	ID string
-	// Token tells this taking from every other.
-	Token int64
-}
-
-// Again is a timer that was taken and is due another time.
-type Again struct {
-	Taken
-	At time.Time
-}
-
-// DefaultGrace is how long a server may be silent about what it took.
-const DefaultGrace = 15 * time.Second
-
-// Ids that are no timers but work that waits for its time like one. No timer's
-// id begins like them.
-const (
-	// RebuildID fills the trigger from the store.
-	RebuildID = "~rebuild"
-	// MissedID looks for what is overdue.
-	MissedID = "~missed"
-	// PruneID removes what is too old.
-	PruneID = "~prune"
-)

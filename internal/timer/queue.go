@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"sluice/internal/due"
 )
 
 const (
@@ -20,8 +22,8 @@ const (
 	queueShare = 5
 )
 
-// queue holds webhooks that wait until a sender is free.
-type queue struct {
+// webhookQueue holds webhooks that wait until a sender is free.
+type webhookQueue struct {
 	mu      sync.Mutex
 	waiting []waiting
 }
@@ -29,12 +31,12 @@ type queue struct {
 // waiting is one webhook of a timer that this process has taken.
 type waiting struct {
 	Timer
-	taken Taken
+	taken due.Taken
 	until time.Time
 }
 
 // add reports whether there was room.
-func (q *queue) add(one waiting) bool {
+func (q *webhookQueue) add(one waiting) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) >= maxQueue {
@@ -46,7 +48,7 @@ func (q *queue) add(one waiting) bool {
 
 // next takes the first out that there is a place for. Those who waited too long
 // are dropped: the trigger hands them out again.
-func (q *queue) next(now time.Time, place func(url string) (release func(), ok bool), dropped func(id string)) (one waiting, release func(), ok bool) {
+func (q *webhookQueue) next(now time.Time, place func(url string) (release func(), ok bool), dropped func(id string)) (one waiting, release func(), ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	kept := q.waiting[:0]
@@ -68,47 +70,52 @@ func (q *queue) next(now time.Time, place func(url string) (release func(), ok b
 	return one, release, ok
 }
 
-// send calls a webhook in the background: at once, or when there is a place.
-func (s *Service) send(running context.Context, t Timer, mine Taken, o *outcome) {
-	release, ok := s.place(t.Webhook)
+// sendOrQueue calls a webhook in the background: at once, or when there is a place. It
+// reports false if the time for that is over.
+func (s *Service) sendOrQueue(running context.Context, t Timer, mine due.Taken, o *outcome) bool {
+	release, ok := s.acquirePlace(t.Webhook)
 	if ok {
-		s.work.Go(func() { s.sendAll(running, waiting{Timer: t, taken: mine}, release) })
-		return
+		s.work.Go(func() { s.sendUntilEmpty(running, waiting{Timer: t, taken: mine}, release) })
+		return true
+	}
+	if s.overdue(t) {
+		return false
 	}
 	now := s.Now()
 	if s.queue.add(waiting{t, mine, now.Add(s.Grace / queueShare)}) {
 		// A place may have become free before it stood in the queue.
-		if release, ok := s.place(t.Webhook); ok {
+		if release, ok := s.acquirePlace(t.Webhook); ok {
 			release()
 			s.sendNext(running)
 		}
-		return
+		return true
 	}
 	s.inHand.release(t.ID)
 	pause := min(max(now.Sub(t.FiredAt)/crowdedGrowth, firstCrowded), maxCrowded)
-	o.again = append(o.again, Again{mine, now.Add(pause)})
+	o.again = append(o.again, due.Again{Taken: mine, At: now.Add(pause)})
+	return true
 }
 
 // sendNext begins with a webhook that waits, if there is a place for one.
 func (s *Service) sendNext(running context.Context) {
-	if one, release, ok := s.queue.next(s.Now(), s.place, s.inHand.release); ok {
-		s.work.Go(func() { s.sendAll(running, one, release) })
+	if one, release, ok := s.queue.next(s.Now(), s.acquirePlace, s.inHand.release); ok {
+		s.work.Go(func() { s.sendUntilEmpty(running, one, release) })
 	}
 }
 
-// sendAll calls a webhook, and those that wait for a place after it.
-func (s *Service) sendAll(running context.Context, one waiting, release func()) {
+// sendUntilEmpty calls a webhook, and those that wait for a place after it.
+func (s *Service) sendUntilEmpty(running context.Context, one waiting, release func()) {
 	for ok := true; ok; {
 		settled, brokenOff := s.attempt(running, one.Timer)
 		release()
 		if !brokenOff { // otherwise another server, or the next start, goes on
-			s.sent(context.WithoutCancel(running), one.Timer, one.taken, settled)
+			s.settleWebhook(context.WithoutCancel(running), one.taken, settled)
 		}
 		s.inHand.release(one.ID)
 		if running.Err() != nil {
 			return
 		}
-		one, release, ok = s.queue.next(s.Now(), s.place, s.inHand.release)
+		one, release, ok = s.queue.next(s.Now(), s.acquirePlace, s.inHand.release)
 	}
 }
 
@@ -118,8 +125,8 @@ func (s *Service) clearQueue() {
 	s.queue.next(s.Now().Add(s.Grace), nowhere, s.inHand.release)
 }
 
-// place asks for a free sender and for one of the places that a receiver has.
-func (s *Service) place(url string) (release func(), ok bool) {
+// acquirePlace asks for a free sender and for one of the places that a receiver has.
+func (s *Service) acquirePlace(url string) (release func(), ok bool) {
 	if s.Sender == nil {
 		return nil, false // another server has one
 	}

@@ -5,60 +5,80 @@ import (
 	"time"
 
 	"sluice/internal/domain"
+	"sluice/internal/due"
 )
 
+// requests are what people ask of timers. Each changes a row and tells the trigger.
+type requests struct {
+	Options
+	register Register
+	intents  *intents
+	counters Counters
+}
+
 // Set stores timers and has them fire when their instants come. Setting one
-// that is there with the same content changes nothing. Other content is an
-// error of code conflict: that timer stays as it is, and the others are set.
-func (s *Service) Set(ctx context.Context, specs ...Spec) ([]Stored, error) {
-	checked, err := s.checkAll(ctx, specs)
+// that is there with the same content changes nothing. Other content is another
+// timer if that one is COMPLETED, and otherwise an error of code conflict: that
+// timer stays as it is, and the others are set.
+func (s *requests) Set(ctx context.Context, specs ...Spec) ([]Stored, error) {
+	now := s.Now().Truncate(time.Microsecond)
+	checked, err := s.checkAll(ctx, specs, now)
 	if err != nil {
 		return nil, err
 	}
 	// Between the store and the trigger a timer is known to this process alone.
-	done, err := s.guards.hold(ctx)
+	done, err := s.intents.hold(ctx)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := s.Store.Put(ctx, checked, s.Now())
+	stored, err := s.register.Put(ctx, checked, now)
 	if err != nil {
 		done(refused(err))
 		return nil, err
 	}
-	dues := make([]Due, 0, len(stored))
+	entries := make([]due.Entry, 0, len(stored))
 	var clash error
 	for i, one := range stored {
 		if !one.NextAt.IsZero() {
-			dues = append(dues, Due{one.ID, one.NextAt})
+			entries = append(entries, entryOf(one.ID, one.NextAt))
 		}
 		if one.New {
 			s.counters.Set.Add(1)
 		} else if clash == nil {
-			clash = differs(checked[i], one.Timer)
+			clash = differs(checked[i], one.Timer, now)
 		}
 	}
-	done(s.tell(ctx, dues))
+	done(s.schedule(ctx, entries...))
 	return stored, clash
 }
 
 // differs explains why a timer cannot be set although its id is taken.
-func differs(asked Spec, there Timer) error {
-	if asked.same(there.Spec) {
+func differs(asked Spec, there Timer, now time.Time) error {
+	if asked.asksFor(there, now) {
 		return nil
 	}
-	what := "for " + there.At.Format(time.RFC3339Nano)
-	if there.Status != Waiting {
-		what += " and is " + there.Status.String()
+	at := there.At.Format(time.RFC3339Nano)
+	if there.Status.HasFired() {
+		advice := "set it again when its webhook has been told"
+		if there.Status == Dead {
+			advice = "have it delivered again first"
+		}
+		return domain.Errorf(domain.CodeConflict, "a timer %s with other content fired at %s and is %s; %s, or choose another id",
+			there.ID, there.FiredAt.Format(time.RFC3339Nano), there.Status, advice)
 	}
-	return domain.Errorf(domain.CodeConflict, "there is a timer %s with other content, set %s; reschedule or cancel it, or choose another id", there.ID, what)
+	advice := "reschedule it, if only its time differs, or choose another id"
+	if there.Status == Canceled {
+		advice = "reschedule it, so that it waits again, or choose another id"
+	}
+	return domain.Errorf(domain.CodeConflict, "there is a timer %s with other content, set for %s and %s; %s", there.ID, at, there.Status, advice)
 }
 
-func (s *Service) checkAll(ctx context.Context, specs []Spec) ([]Spec, error) {
+func (s *requests) checkAll(ctx context.Context, specs []Spec, now time.Time) ([]Spec, error) {
 	checked := make([]Spec, len(specs))
 	seen := make(map[string]struct{}, len(specs))
 	for i, spec := range specs {
 		var err error
-		if checked[i], err = spec.check(); err != nil {
+		if checked[i], err = spec.check(now); err != nil {
 			return nil, err
 		}
 		if _, twice := seen[spec.ID]; twice {
@@ -87,30 +107,32 @@ func refused(err error) bool {
 	return false
 }
 
-// tell makes the trigger know of timers. If that fails their guard stays, and
+// schedule makes the trigger know of timers. If that fails their intent stays, and
 // has the trigger filled from the store.
-func (s *Service) tell(ctx context.Context, dues []Due) bool {
-	if len(dues) == 0 {
+func (s *requests) schedule(ctx context.Context, entries ...due.Entry) bool {
+	if len(entries) == 0 {
 		return true
 	}
-	err := s.Trigger.Set(ctx, dues...)
+	err := s.Trigger.Put(ctx, entries...)
 	if err != nil {
-		s.Slog.Warn("the trigger does not take timers; it is filled again later", "timers", len(dues), "error", err)
+		s.Slog.Warn("the trigger does not take timers; it is filled again later", "timers", len(entries), "error", err)
 	}
 	return err == nil
 }
 
 // Timer returns a timer.
-func (s *Service) Timer(ctx context.Context, id string) (Timer, error) { return s.Store.Timer(ctx, id) }
+func (s *requests) Timer(ctx context.Context, id string) (Timer, error) {
+	return s.register.Timer(ctx, id)
+}
 
 // Timers lists timers.
-func (s *Service) Timers(ctx context.Context, q Query) ([]Timer, error) {
-	return s.Store.Timers(ctx, q)
+func (s *requests) Timers(ctx context.Context, q Query) ([]Timer, error) {
+	return s.register.Timers(ctx, q)
 }
 
 // Cancel keeps a timer from firing.
-func (s *Service) Cancel(ctx context.Context, id string) (Timer, error) {
-	canceled, err := s.Store.Cancel(ctx, id)
+func (s *requests) Cancel(ctx context.Context, id string) (Timer, error) {
+	canceled, err := s.register.Cancel(ctx, id)
 	if err != nil {
 		return canceled, err
 	}
@@ -120,46 +142,46 @@ func (s *Service) Cancel(ctx context.Context, id string) (Timer, error) {
 
 // forget has the trigger forget a timer that was canceled. If it does not,
 // whoever takes the timer finds it canceled.
-func (s *Service) forget(ctx context.Context, id string) {
-	done, err := s.guards.hold(ctx)
+func (s *requests) forget(ctx context.Context, id string) {
+	done, err := s.intents.hold(ctx)
 	if err == nil {
-		err = s.Trigger.Remove(ctx, id)
+		err = s.Trigger.Remove(ctx, DueID(id))
 		done(s.remind(ctx, id))
 	}
 	if err != nil {
-		s.Slog.Warn("the trigger does not forget a timer", "timer", id, "error", err)
+		s.Slog.Warn("a canceled timer cannot be removed from the trigger", "timer", id, "error", err)
 	}
 }
 
 // remind tells the trigger again of a timer that it was told to forget:
 // somebody may have rescheduled it, and have told the trigger before that.
-func (s *Service) remind(ctx context.Context, id string) (told bool) {
-	now, err := s.Store.Timer(ctx, id)
+func (s *requests) remind(ctx context.Context, id string) (told bool) {
+	now, err := s.register.Timer(ctx, id)
 	if err != nil {
 		// Whoever takes it now finds out.
-		return s.tell(ctx, []Due{{id, s.Now()}})
+		return s.schedule(ctx, entryOf(id, s.Now()))
 	}
-	return now.NextAt.IsZero() || s.tell(ctx, []Due{{id, now.NextAt}})
+	return now.NextAt.IsZero() || s.schedule(ctx, entryOf(id, now.NextAt))
 }
 
 // Reschedule gives a timer that has not fired another instant.
-func (s *Service) Reschedule(ctx context.Context, id string, at time.Time) (Timer, error) {
+func (s *requests) Reschedule(ctx context.Context, id string, at time.Time) (Timer, error) {
 	if err := CheckInstant(at); err != nil {
 		return Timer{}, err
 	}
 	return s.move(ctx, func() (Timer, error) {
-		return s.Store.Reschedule(ctx, id, at.UTC().Truncate(time.Microsecond), s.Now())
+		return s.register.Reschedule(ctx, id, at.UTC().Truncate(time.Microsecond), s.Now())
 	})
 }
 
 // Redeliver has the webhook of a DEAD timer called again.
-func (s *Service) Redeliver(ctx context.Context, id string) (Timer, error) {
-	return s.move(ctx, func() (Timer, error) { return s.Store.Redeliver(ctx, id, s.Now()) })
+func (s *requests) Redeliver(ctx context.Context, id string) (Timer, error) {
+	return s.move(ctx, func() (Timer, error) { return s.register.Redeliver(ctx, id, s.Now()) })
 }
 
 // move changes a timer's row and then tells the trigger.
-func (s *Service) move(ctx context.Context, change func() (Timer, error)) (Timer, error) {
-	done, err := s.guards.hold(ctx)
+func (s *requests) move(ctx context.Context, change func() (Timer, error)) (Timer, error) {
+	done, err := s.intents.hold(ctx)
 	if err != nil {
 		return Timer{}, err
 	}
@@ -168,6 +190,6 @@ func (s *Service) move(ctx context.Context, change func() (Timer, error)) (Timer
 		done(refused(err))
 		return moved, err
 	}
-	done(s.tell(ctx, []Due{{moved.ID, moved.NextAt}}))
+	done(s.schedule(ctx, entryOf(moved.ID, moved.NextAt)))
 	return moved, nil
 }

@@ -8,8 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/internal/dispatch"
 	"sluice/internal/domain"
+	"sluice/internal/due"
+	"sluice/internal/lifecycle"
 	"sluice/internal/watch"
 	"sluice/internal/webhook"
 )
@@ -25,14 +26,18 @@ type Sender interface {
 
 // Options are what a Service works with. Store, Trigger and Server are needed.
 type Options struct {
-	Store   Store
-	Trigger Trigger
+	Store Store
+	// Trigger says when timers are due. It may lose what it was told: the store
+	// is the truth.
+	Trigger due.Set
 	// Log, if set, keeps the completions; otherwise the store does.
 	Log Log
 	// Sender delivers webhooks; without one, timers cannot have any.
 	Sender Sender
 	// Hook is told of every completion, at least once.
 	Hook func(ctx context.Context, c Completion) error
+	// Buried, if set, is told when a delivery was given up. It does not wait.
+	Buried func(at time.Time)
 	// Signals tells other processes of completions; nil if there are none. It
 	// also means that the trigger is shared and need not be filled at start.
 	Signals watch.Signals
@@ -40,7 +45,7 @@ type Options struct {
 	Server string
 	// RequestsOnly leaves firing to other processes.
 	RequestsOnly bool
-	Grace        time.Duration // default DefaultGrace
+	Grace        time.Duration // default due.DefaultGrace
 	// Batch is how many timers are fired in one transaction; default 500.
 	Batch int
 	// Senders bounds the webhooks under way; default 64.
@@ -50,7 +55,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Grace = cmp.Or(o.Grace, DefaultGrace)
+	o.Grace = cmp.Or(o.Grace, due.DefaultGrace)
 	o.Batch = cmp.Or(o.Batch, 500)
 	o.Senders = cmp.Or(o.Senders, 64)
 	if o.Now == nil {
@@ -64,21 +69,22 @@ func (o Options) withDefaults() Options {
 
 // Service sets timers and fires them.
 type Service struct {
-	Options
-	guards   *guards
-	watchers *watch.Board
+	requests
+	completions
+	firings  Firings
+	watchers *watch.Broadcaster
 	senders  chan struct{}
-	queue    queue
+	queue    webhookQueue
 	inHand   inHand
 	// handlers bounds the batches that are being fired, so that the next can
 	// be taken while one is committed.
 	handlers chan struct{}
-	counters Counters
 
-	lifecycle sync.Mutex
-	stop      context.CancelFunc // nil while the service does not run
-	work      sync.WaitGroup
+	runner *lifecycle.Runner
+	work   sync.WaitGroup
 }
+
+var _ lifecycle.Service = (*Service)(nil)
 
 // Counters count since the service was made.
 type Counters struct {
@@ -90,10 +96,17 @@ func New(o Options) (*Service, error) {
 	if o.Store == nil || o.Trigger == nil || o.Server == "" {
 		return nil, domain.Errorf(domain.CodeInvalid, "timers need a store, a trigger and the server's name")
 	}
-	s := &Service{Options: o.withDefaults()}
-	s.guards = newGuards(s.Options)
+	o = o.withDefaults()
+	s := &Service{
+		requests:    requests{Options: o, register: o.Store, intents: newIntents(o)},
+		completions: completions{history: o.Store, feed: o.Store},
+		firings:     o.Store, runner: lifecycle.NewRunner(),
+	}
+	if o.Log != nil {
+		s.history = o.Log
+	}
 	s.inHand.ids = map[string]struct{}{}
-	s.watchers = watch.New(s.Signals, dispatch.MaxWait)
+	s.watchers = watch.New(s.Signals, due.MaxWait)
 	s.senders = make(chan struct{}, s.Senders)
 	s.handlers = make(chan struct{}, concurrentBatches)
 	return s, nil
@@ -105,76 +118,47 @@ const concurrentBatches = 4
 // Counters returns the service's counters.
 func (s *Service) Counters() *Counters { return &s.counters }
 
+// GivenUp counts the timers whose delivery was given up.
+func (s *Service) GivenUp(ctx context.Context) (int64, error) { return s.firings.GivenUp(ctx) }
+
 // Start begins to fire timers. A trigger of this process alone is filled from
 // the store first; a shared one is full, and only what was missed is looked
 // for. It may be called twice.
 func (s *Service) Start(ctx context.Context) error {
-	s.lifecycle.Lock()
-	defer s.lifecycle.Unlock()
-	if s.stop != nil {
-		return nil
-	}
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	if !s.RequestsOnly {
-		if err := s.begin(ctx); err != nil {
-			stop()
-			return err
-		}
-		s.work.Go(func() { s.loop(running) })
-	}
-	s.work.Go(func() { s.watchers.Run(running) })
-	s.stop = stop
-	return nil
+	return s.runner.Start(ctx, s.begin, s.run)
 }
 
 func (s *Service) begin(ctx context.Context) error {
+	if s.RequestsOnly {
+		return nil
+	}
 	if s.Signals == nil {
 		return s.rebuild(ctx)
 	}
 	// Whoever was here first may have been down when these were due.
-	return s.Trigger.Set(ctx, Due{ID: MissedID, At: s.Now()}, s.nextPrune())
+	return s.Trigger.Put(ctx, append(s.standing(), due.Entry{ID: due.MissedID, At: s.Now()})...)
 }
 
-// Stop ends firing; what is under way is finished, webhooks excepted: another
-// server or the next start goes on with them.
-func (s *Service) Stop(ctx context.Context) {
-	s.lifecycle.Lock()
-	defer s.lifecycle.Unlock()
-	if s.stop == nil {
-		return
+// run fires timers until ctx ends.
+func (s *Service) run(ctx, working context.Context) {
+	if !s.RequestsOnly {
+		s.work.Go(func() { s.loop(ctx) })
 	}
-	s.stop()
+	s.work.Go(func() { s.watchers.Run(ctx) })
+	<-ctx.Done()
 	s.work.Wait()
 	s.clearQueue()
-	s.guards.release(ctx)
-	s.stop = nil
+	s.intents.release(working)
+}
+
+// Stop ends firing; what is under way is finished, however soon ctx ends, webhooks
+// excepted: another server or the next start goes on with them.
+func (s *Service) Stop(context.Context) error {
+	s.runner.Stop()
+	return nil
 }
 
 // Watch returns a channel that gets a token after timers have fired or were
 // delivered, here or, while the service is started, elsewhere; and the function
 // that ends it.
 func (s *Service) Watch() (changed <-chan struct{}, end func()) { return s.watchers.Watch() }
-
-// history is where completions are read.
-func (s *Service) history() History {
-	if s.Log != nil {
-		return s.Log
-	}
-	return s.Store
-}
-
-// Completions lists completions; see History.
-func (s *Service) Completions(ctx context.Context, from time.Time, afterID string, limit int) ([]Completion, error) {
-	return s.history().Completions(ctx, from, afterID, limit)
-}
-
-// Fired lists completions as the store has them; a log of its own may get them
-// later.
-func (s *Service) Fired(ctx context.Context, from time.Time, afterID string, limit int) ([]Completion, error) {
-	return s.Store.Completions(ctx, from, afterID, limit)
-}
-
-// Stats sums up the completions from an instant on.
-func (s *Service) Stats(ctx context.Context, from time.Time) (Stats, error) {
-	return s.history().Stats(ctx, from)
-}

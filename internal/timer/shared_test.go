@@ -4,79 +4,16 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/backend/memory"
+	"sluice/internal/due"
+	"sluice/internal/testkit"
+	"sluice/internal/testkit/faulty"
 	"sluice/internal/timer"
-	"sluice/internal/timer/memory"
 )
-
-const guardPrefix = "~guard:"
-
-// watchedTrigger knows what guards there are, and can lose everything.
-type watchedTrigger struct {
-	mu             sync.Mutex
-	inner          timer.Trigger
-	guards         map[string]bool
-	made, greatest int
-}
-
-func (w *watchedTrigger) current() timer.Trigger {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.inner
-}
-
-// count tells how many guards there are, were made, and were at most.
-func (w *watchedTrigger) count() (left, made, greatest int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.guards), w.made, w.greatest
-}
-
-// empty loses everything, as a Redis does that keeps nothing on disk.
-func (w *watchedTrigger) empty(ctx context.Context) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.inner = memory.New(memory.Options{})
-	return w.inner.Set(ctx, timer.Due{ID: timer.RebuildID, At: time.Now()})
-}
-
-func (w *watchedTrigger) Set(ctx context.Context, dues ...timer.Due) error {
-	w.mu.Lock()
-	for _, d := range dues {
-		if strings.HasPrefix(d.ID, guardPrefix) {
-			w.guards[d.ID] = true
-			w.made++
-			w.greatest = max(w.greatest, len(w.guards))
-		}
-	}
-	w.mu.Unlock()
-	return w.current().Set(ctx, dues...)
-}
-
-func (w *watchedTrigger) Remove(ctx context.Context, ids ...string) error {
-	w.mu.Lock()
-	for _, id := range ids {
-		delete(w.guards, id)
-	}
-	w.mu.Unlock()
-	return w.current().Remove(ctx, ids...)
-}
-
-func (w *watchedTrigger) Take(ctx context.Context, n int) (timer.Batch, error) {
-	return w.current().Take(ctx, n)
-}
-
-func (w *watchedTrigger) Done(ctx context.Context, taken ...timer.Taken) error {
-	return w.current().Done(ctx, taken...)
-}
-
-func (w *watchedTrigger) Again(ctx context.Context, again ...timer.Again) error {
-	return w.current().Again(ctx, again...)
-}
 
 // shared is a world whose services share a trigger that is watched.
 type shared struct {
@@ -89,21 +26,21 @@ func newShared(t *testing.T) *shared {
 	t.Helper()
 	w := &shared{world: &world{t: t}, signals: newSignals()}
 	w.store, _ = openStore(t, t.TempDir())
-	w.seen = &watchedTrigger{inner: memory.New(memory.Options{}), guards: map[string]bool{}}
+	w.seen = &watchedTrigger{inner: memory.NewDueSet(memory.DueSetOptions{}), intents: map[string]bool{}}
 	return w
 }
 
 // server makes a service with faults of its own.
-func (w *shared) server(name string, store, trigger *faults) *timer.Service {
+func (w *shared) server(name string, store, trigger *faulty.Plan) *timer.Service {
 	w.t.Helper()
 	return w.service(name, func(o *timer.Options) {
-		o.Store, o.Trigger, o.Signals = faultyStore{w.store, store}, faultyTrigger{w.seen, trigger}, w.signals
+		o.Store, o.Trigger, o.Signals = faulty.NewTimers(w.store, store), faulty.NewDueSet(w.seen, trigger), w.signals
 	})
 }
 
 func (w *shared) healthy(name string) *timer.Service {
 	w.t.Helper()
-	s := w.server(name, noFaults(), noFaults())
+	s := w.server(name, faulty.NewPlan(), faulty.NewPlan())
 	w.start(s)
 	return s
 }
@@ -156,17 +93,17 @@ func TestTenThousandTimersOfFiveServers(t *testing.T) {
 func TestAServerDiesWithTimersTaken(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newShared(t)
-		store, trigger := noFaults(), noFaults()
+		store, trigger := faulty.NewPlan(), faulty.NewPlan()
 		dead := w.server("dead", store, trigger)
 		w.start(dead)
 		now := time.Now()
 		w.setMany(dead, 100, func(i int) timer.Spec { return timer.Spec{ID: fmt.Sprint(i), At: now.Add(10 * time.Second)} })
-		store.breakDown(true)
-		trigger.breakDown(true, "Set", "Again", "Done", "Remove")
+		breakDown(store)
+		breakDown(trigger, "Put", "Again", "Done", "Remove")
 		pass(10 * time.Second) // now it has taken them
-		trigger.breakDown(true)
+		breakDown(trigger)
 		w.healthy("other")
-		pass(timer.DefaultGrace - time.Microsecond)
+		pass(due.DefaultGrace - time.Microsecond)
 		if got := all(t, w.store); len(got) != 0 {
 			t.Fatalf("%d have fired before the grace was over", len(got))
 		}
@@ -176,14 +113,14 @@ func TestAServerDiesWithTimersTaken(t *testing.T) {
 			t.Errorf("%d have fired, want 100", len(got))
 		}
 		for _, c := range got {
-			if c.Server != "other" || !c.Late || c.Lateness != timer.DefaultGrace {
+			if c.Server != "other" || !c.Late || c.Lateness != due.DefaultGrace {
 				t.Errorf("the completion is %+v", c)
 			}
 		}
 	})
 }
 
-// TestAServerDiesBetweenStoreAndTrigger: nobody but its guard knows of the
+// TestAServerDiesBetweenStoreAndTrigger: nobody but its intent knows of the
 // timers that it stored.
 func TestAServerDiesBetweenStoreAndTrigger(t *testing.T) {
 	for name, lives := range map[string]int{"for good": 0, "and begins again": 5} {
@@ -191,8 +128,8 @@ func TestAServerDiesBetweenStoreAndTrigger(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := newShared(t)
 				w.healthy("other")
-				trigger := noFaults()
-				dead := w.server("dead", noFaults(), trigger)
+				trigger := faulty.NewPlan()
+				dead := w.server("dead", faulty.NewPlan(), trigger)
 				w.start(dead)
 				now := time.Now()
 				setOn := func(s *timer.Service, id string, after time.Duration) {
@@ -200,15 +137,15 @@ func TestAServerDiesBetweenStoreAndTrigger(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				setOn(dead, "told", 20*time.Second) // its guard stands
-				trigger.breakDown(true)
+				setOn(dead, "told", 20*time.Second) // its intent stands
+				breakDown(trigger)
 				lost := []timer.Spec{{ID: "soon", At: now.Add(30 * time.Second)}, {ID: "late", At: now.Add(2 * time.Minute)}}
 				if _, err := dead.Set(t.Context(), lost...); err != nil {
 					t.Fatal(err)
 				}
 				for i := range lives {
-					// Who starts again has the same name, and guards of its own.
-					next := w.server("dead", noFaults(), noFaults())
+					// Who starts again has the same name, and intents of its own.
+					next := w.server("dead", faulty.NewPlan(), faulty.NewPlan())
 					w.start(next)
 					setOn(next, fmt.Sprint("next-", i), time.Hour)
 					pass(4 * time.Second)
@@ -255,12 +192,12 @@ func TestATriggerThatBlocks(t *testing.T) {
 	})
 }
 
-// blockingTrigger takes guards, and blocks when it is told of timers.
-type blockingTrigger struct{ timer.Trigger }
+// blockingTrigger takes intents, and blocks when it is told of timers.
+type blockingTrigger struct{ due.Set }
 
-func (b blockingTrigger) Set(ctx context.Context, dues ...timer.Due) error {
-	if strings.HasPrefix(dues[0].ID, guardPrefix) {
-		return b.Trigger.Set(ctx, dues...)
+func (b blockingTrigger) Put(ctx context.Context, entries ...due.Entry) error {
+	if strings.HasPrefix(entries[0].ID, intentPrefix) {
+		return b.Set.Put(ctx, entries...)
 	}
 	<-ctx.Done()
 	return ctx.Err()
@@ -271,9 +208,9 @@ func (b blockingTrigger) Set(ctx context.Context, dues ...timer.Due) error {
 func TestNothingIsStoredWithoutAGuard(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newShared(t)
-		trigger := noFaults()
-		s := w.server("a", noFaults(), trigger)
-		trigger.breakDown(true)
+		trigger := faulty.NewPlan()
+		s := w.server("a", faulty.NewPlan(), trigger)
+		breakDown(trigger)
 		if _, err := s.Set(t.Context(), timer.Spec{ID: "a", At: time.Now()}); err == nil {
 			t.Error("it was set")
 		}
@@ -301,11 +238,11 @@ func TestGuardsDoNotPileUp(t *testing.T) {
 			pass(500 * time.Millisecond)
 		}
 		if left, made, greatest := w.seen.count(); greatest > 2 || made > 12 || left != 1 {
-			t.Errorf("%d guards were made, up to %d at a time, and %d are left", made, greatest, left)
+			t.Errorf("%d intents were made, up to %d at a time, and %d are left", made, greatest, left)
 		}
 		pass(4 * time.Second)
 		if left, _, _ := w.seen.count(); left != 0 {
-			t.Errorf("%d guards are left", left)
+			t.Errorf("%d intents are left", left)
 		}
 		pass(2 * time.Hour)
 		if n := count(t, w.store, timer.Completed); n != 400 {
@@ -320,8 +257,10 @@ func TestATriggerThatLosesEverything(t *testing.T) {
 		s := w.healthy("one")
 		w.healthy("two")
 		begin := time.Now().Add(time.Minute)
-		w.setMany(s, 5000, func(i int) timer.Spec {
-			return timer.Spec{ID: fmt.Sprint(i), At: begin.Add(time.Duration(i) * 10 * time.Millisecond)}
+		// Over the same time, whether they are few or many.
+		n := testkit.Effort(1000, 5000)
+		w.setMany(s, n, func(i int) timer.Spec {
+			return timer.Spec{ID: fmt.Sprint(i), At: begin.Add(50 * time.Second * time.Duration(i) / time.Duration(n))}
 		})
 		for range 4 {
 			pass(20 * time.Second)
@@ -331,8 +270,8 @@ func TestATriggerThatLosesEverything(t *testing.T) {
 		}
 		pass(5 * time.Minute)
 		got := all(t, w.store)
-		if len(got) != 5000 {
-			t.Errorf("%d have fired, want 5000", len(got))
+		if len(got) != n {
+			t.Errorf("%d have fired, want %d", len(got), n)
 		}
 		late := 0
 		for _, c := range got {
@@ -351,20 +290,19 @@ func TestATriggerThatLosesEverything(t *testing.T) {
 // and begin again under their name, while the trigger and the store fail.
 func TestServersDieAndFail(t *testing.T) {
 	const rounds, timers = 6, 200
-	seed := seed(t)
+	seed := testkit.Seed(t)
 	for round := range uint64(rounds) {
 		bubble(t, func(t *testing.T) {
 			dice := random(seed + round)
 			w := newShared(t)
 			var lives [3]*timer.Service
-			var fates [3]*faults
+			var fates [3]*faulty.Plan
 			begin := func(i int) {
-				for lives[i] == nil || fates[i].dead() {
+				for lives[i] == nil || fates[i].Dead() {
 					if lives[i] != nil {
 						lives[i].Stop(t.Context())
 					}
-					fates[i] = dying(random(dice.Uint64()), 1+dice.IntN(200))
-					fates[i].before, fates[i].after = 0.02, 0.02
+					fates[i] = faulty.Dying(dice.Uint64(), 1+dice.IntN(200))
 					lives[i] = w.server(fmt.Sprint("server-", i), fates[i], fates[i])
 					_ = lives[i].Start(t.Context())
 				}

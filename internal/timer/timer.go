@@ -11,6 +11,7 @@ package timer
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -54,14 +55,17 @@ func (s *Status) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Fired reports whether the timer has its completion.
-func (s Status) Fired() bool { return s == Delivering || s == Completed || s == Dead }
+// HasFired reports whether the timer has its completion.
+func (s Status) HasFired() bool { return s == Delivering || s == Completed || s == Dead }
 
 // Spec is what somebody asks for.
 type Spec struct {
 	ID string `json:"id"`
 	// At is the instant. One in the past fires at once.
 	At time.Time `json:"at"`
+	// In, if not zero, is how long after it is set; At is not looked at then.
+	// Asking for the same again later is no other timer.
+	In time.Duration `json:"-"`
 	// Payload is any JSON, handed on as it is; none is nil.
 	Payload json.RawMessage `json:"payload,omitempty"`
 	// Webhook is told of the completion; "" for none.
@@ -87,9 +91,9 @@ type Timer struct {
 
 // Completion is what is logged of a timer that has fired.
 type Completion struct {
-	Timer string    `json:"timer"`
-	Due   time.Time `json:"due"`
-	Fired time.Time `json:"fired"`
+	Timer   string    `json:"timer"`
+	Due     time.Time `json:"due"`
+	FiredAt time.Time `json:"fired"`
 	// Server is who fired it.
 	Server string `json:"server"`
 	// Lateness is how long after its instant it fired, or after it was set if
@@ -103,6 +107,12 @@ type Completion struct {
 	Tries   int             `json:"tries,omitempty"`
 	Error   string          `json:"error,omitempty"`
 	Payload json.RawMessage `json:"payload,omitempty"`
+	// Record is what the store calls it, if that is not the timer's id: one that
+	// was used again. Whoever pages goes on after that.
+	Record string `json:"-"`
+	// Position is its place among all completions, where it was asked for by
+	// that; 0 otherwise.
+	Position int64 `json:"-"`
 }
 
 // LateAfter is the lateness from which a completion is marked as late.
@@ -111,8 +121,11 @@ const LateAfter = time.Second
 // Completion returns the completion of a timer that has fired.
 func (t Timer) Completion() Completion {
 	c := Completion{
-		Timer: t.ID, Due: t.At, Fired: t.FiredAt, Server: t.Server, Status: t.Status, Tries: t.Tries, Error: t.Error,
+		Timer: t.ID, Due: t.At, FiredAt: t.FiredAt, Server: t.Server, Status: t.Status, Tries: t.Tries, Error: t.Error,
 		Payload: t.Payload, Success: t.Status == Completed,
+	}
+	if name, _, retired := strings.Cut(t.ID, retiredMark); retired {
+		c.Timer, c.Record = name, t.ID
 	}
 	from := t.At
 	if t.SetAt.After(from) {

@@ -6,16 +6,14 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"sluice/internal/sqlitedb"
+	"sluice/internal/backend/memory"
+	"sluice/internal/backend/sqlite"
 	"sluice/internal/timer"
-	"sluice/internal/timer/memory"
-	"sluice/internal/timer/sqlite"
 )
 
 // bubble runs a test whose clock stands still unless everybody waits.
@@ -29,22 +27,8 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 
 // pass lets time go by in a bubble, and everybody finish what it brought.
 func pass(d time.Duration) {
-	<-time.After(d)
+	time.Sleep(d)
 	synctest.Wait()
-}
-
-// seed returns the seed of a random test.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	n := rand.Uint64()
-	if text := os.Getenv("SLUICE_TEST_SEED"); text != "" {
-		var err error
-		if n, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("SLUICE_TEST_SEED: %v", err)
-		}
-	}
-	t.Logf("SLUICE_TEST_SEED=%d", n)
-	return n
 }
 
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
@@ -52,7 +36,7 @@ func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
 // openStore opens a store; close may be called before the test's end.
 func openStore(tb testing.TB, dir string) (store timer.Store, closeStore func()) {
 	tb.Helper()
-	db, err := sqlitedb.Open(tb.Context(), sqlitedb.Options{Dir: dir, Holder: "a test"})
+	db, err := sqlite.Open(tb.Context(), sqlite.Options{Dir: dir, Holder: "a test"})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -62,7 +46,7 @@ func openStore(tb testing.TB, dir string) (store timer.Store, closeStore func())
 		}
 	})
 	tb.Cleanup(closeStore)
-	return sqlite.New(db), closeStore
+	return sqlite.NewTimers(db), closeStore
 }
 
 // world is a service and what it works with.
@@ -71,13 +55,13 @@ type world struct {
 	t testing.TB
 	// store and trigger are without the faults that a test wraps around them.
 	store   timer.Store
-	trigger *memory.Trigger
+	trigger *memory.DueSet
 }
 
 // newWorld makes a service that does not run yet.
 func newWorld(tb testing.TB, change func(o *timer.Options)) *world {
 	tb.Helper()
-	w := &world{t: tb, trigger: memory.New(memory.Options{})}
+	w := &world{t: tb, trigger: memory.NewDueSet(memory.DueSetOptions{})}
 	w.store, _ = openStore(tb, tb.TempDir())
 	w.Service = w.service("alone", change)
 	return w
@@ -172,7 +156,7 @@ func all(tb testing.TB, h timer.History) []timer.Completion {
 		if out = append(out, page...); len(page) < 1000 {
 			return out
 		}
-		from, after = page[999].Fired, page[999].Timer
+		from, after = page[999].FiredAt, page[999].Timer
 	}
 }
 

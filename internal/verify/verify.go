@@ -12,6 +12,7 @@ import (
 
 	"sluice/internal/document"
 	sim "sluice/internal/simulator/github"
+	"sluice/internal/source/github"
 )
 
 // maxDifferences bounds a report; one is enough to fail.
@@ -41,7 +42,8 @@ type comparison struct {
 	// want maps what must be there to its expected face; entries are removed
 	// as they are found.
 	want map[document.Key]string
-	// gone are repositories that the upstream no longer gives out.
+	// gone are repositories that the upstream no longer gives out: what is
+	// stored of them must be flagged.
 	gone        map[document.Key]bool
 	differences []string
 }
@@ -50,25 +52,25 @@ func (c *comparison) expect(account int64, truth sim.Truth) {
 	add := func(kind document.Kind, name, face string) {
 		c.want[document.Key{Account: account, Kind: kind, Name: name}] = face
 	}
-	add(document.KindProfile, strconv.FormatInt(truth.Profile.ID, 10), truth.Profile.Login)
+	add(github.KindProfile, strconv.FormatInt(truth.Profile.ID, 10), truth.Profile.Login)
 	for _, r := range truth.Repositories {
 		id := strconv.FormatInt(r.ID, 10)
-		add(document.KindRepository, id, repository(r.FullName, r.Fork, r.Private, r.Stars, r.Language))
-		if r.Deleted || r.Blocked {
-			c.gone[document.Key{Account: account, Kind: document.KindRepository, Name: id}] = true
+		add(github.KindRepository, id, repository(r.FullName, r.Fork, r.Private, r.Stars, r.Language))
+		if r.Gone != "" || r.Deleted || r.Blocked {
+			c.gone[document.Key{Account: account, Kind: github.KindRepository, Name: id}] = true
 		}
 		for _, k := range r.Commits {
-			add(document.KindCommit, id+":"+k.SHA, commit(r.ID, k.CommittedAt, k.Additions, k.Deletions, k.AuthorLogin))
+			add(github.KindCommit, id+":"+k.SHA, commit(r.ID, k.CommittedAt, k.Additions, k.Deletions, k.AuthorLogin))
 		}
 		for _, i := range r.Issues {
-			add(document.KindIssue, strconv.FormatInt(i.ID, 10), item(r.ID, i))
+			add(github.KindIssue, strconv.FormatInt(i.ID, 10), item(r.ID, i))
 		}
 		for _, p := range r.Pulls {
-			add(document.KindPull, strconv.FormatInt(p.ID, 10), item(r.ID, p))
+			add(github.KindPull, strconv.FormatInt(p.ID, 10), item(r.ID, p))
 		}
 	}
 	for _, e := range truth.Events {
-		add(document.KindEvent, e, "")
+		add(github.KindEvent, e, "")
 	}
 }
 
@@ -109,13 +111,13 @@ func stamp(t time.Time) string {
 // faceOf renders a document the way expect renders the truth.
 func faceOf(d *document.Document) string {
 	switch d.Kind {
-	case document.KindProfile:
+	case github.KindProfile:
 		return d.Author
-	case document.KindRepository:
+	case github.KindRepository:
 		return repository(d.Title, d.Fork, d.Private, d.Stars, d.Language)
-	case document.KindCommit:
+	case github.KindCommit:
 		return commit(d.Repository, d.CreatedAt, d.Additions, d.Deletions, d.Author)
-	case document.KindIssue, document.KindPull:
+	case github.KindIssue, github.KindPull:
 		return face(d.Repository, d.Number, d.State, d.Author, d.CreatedAt, d.UpdatedAt, d.ClosedAt, d.MergedAt)
 	}
 	return ""
@@ -127,14 +129,17 @@ func (c *comparison) seen(d *document.Document) {
 		return // what the upstream no longer has is kept, and flagged
 	}
 	if !ok {
-		c.differ("%s %s is stored but does not exist", d.Kind, d.Name)
+		c.differ("%s %s is stored (last seen at %s) but does not exist", d.Kind, d.Name, d.SeenAt.UTC().Format(time.RFC3339))
 		return
 	}
 	delete(c.want, d.Key)
 	if d.Deleted && !c.gone[d.Key] {
 		c.differ("%s %s is flagged as deleted but exists", d.Kind, d.Name)
 	}
-	if got := faceOf(d); got != want {
+	if !d.Deleted && c.gone[d.Key] {
+		c.differ("%s %s is gone but is not flagged (last seen at %s)", d.Kind, d.Name, d.SeenAt.UTC().Format(time.RFC3339))
+	}
+	if got := faceOf(d); got != want && !c.gone[d.Key] {
 		c.differ("%s %s is %q, the truth is %q", d.Kind, d.Name, got, want)
 	}
 }
@@ -148,6 +153,9 @@ func (c *comparison) differ(format string, args ...any) {
 func (c *comparison) report() []string {
 	missing := make([]string, 0, len(c.want))
 	for key := range c.want {
+		if c.gone[key] {
+			continue // it may have been gone before it was ever seen
+		}
 		missing = append(missing, fmt.Sprintf("%s %s is missing", key.Kind, key.Name))
 	}
 	slices.Sort(missing)

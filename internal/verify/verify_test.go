@@ -11,6 +11,7 @@ import (
 
 	"sluice/internal/document"
 	sim "sluice/internal/simulator/github"
+	"sluice/internal/source/github"
 	"sluice/internal/verify"
 )
 
@@ -58,12 +59,12 @@ func documents() []document.Document {
 		return document.Document{Key: document.Key{Account: account, Kind: kind, Name: name}, Fields: f}
 	}
 	return []document.Document{
-		doc(document.KindProfile, "1", document.Fields{Author: "ann"}),
-		doc(document.KindRepository, "10", document.Fields{Title: "ann/tool", Stars: 5, Language: "Go"}),
-		doc(document.KindCommit, "10:aa", document.Fields{Repository: 10, Author: "ann", Additions: 3, Deletions: 2, CreatedAt: created}),
-		doc(document.KindIssue, "100", document.Fields{Repository: 10, Number: 1, State: "open", Author: "bob", CreatedAt: created, UpdatedAt: created}),
-		doc(document.KindPull, "200", document.Fields{Repository: 10, Number: 2, State: "closed", Author: "ann", CreatedAt: created, UpdatedAt: closed, ClosedAt: closed, MergedAt: closed}),
-		doc(document.KindEvent, "9000", document.Fields{Title: "PushEvent"}),
+		doc(github.KindProfile, "1", document.Fields{Author: "ann"}),
+		doc(github.KindRepository, "10", document.Fields{Title: "ann/tool", Stars: 5, Language: "Go"}),
+		doc(github.KindCommit, "10:aa", document.Fields{Repository: 10, Author: "ann", Additions: 3, Deletions: 2, CreatedAt: created}),
+		doc(github.KindIssue, "100", document.Fields{Repository: 10, Number: 1, State: "open", Author: "bob", CreatedAt: created, UpdatedAt: created}),
+		doc(github.KindPull, "200", document.Fields{Repository: 10, Number: 2, State: "closed", Author: "ann", CreatedAt: created, UpdatedAt: closed, ClosedAt: closed, MergedAt: closed}),
+		doc(github.KindEvent, "9000", document.Fields{Title: "PushEvent"}),
 	}
 }
 
@@ -128,7 +129,7 @@ func TestFlaggedAsDeleted(t *testing.T) {
 	gone.Repositories[0] = sim.TruthRepository{ID: 10, FullName: "ann/tool", Stars: 5, Language: "Go", Deleted: true}
 	docs := documents()
 	for i := range docs {
-		docs[i].Deleted = docs[i].Kind == document.KindRepository || docs[i].Repository == 10
+		docs[i].Deleted = docs[i].Kind == github.KindRepository || docs[i].Repository == 10
 	}
 	got, err := verify.Account(t.Context(), &shelf{docs: docs}, account, gone)
 	if err != nil || len(got) != 0 {
@@ -176,7 +177,7 @@ func TestChanged(t *testing.T) {
 func TestReportIsBounded(t *testing.T) {
 	var docs []document.Document
 	for i := range 1000 {
-		docs = append(docs, document.Document{Key: document.Key{Account: account, Kind: document.KindEvent, Name: "x" + strconv.Itoa(i)}})
+		docs = append(docs, document.Document{Key: document.Key{Account: account, Kind: github.KindEvent, Name: "x" + strconv.Itoa(i)}})
 	}
 	if got := differences(t, docs); len(got) == 0 || len(got) > 100 {
 		t.Errorf("%d differences are reported", len(got))

@@ -18,8 +18,8 @@ type Signals interface {
 	Changes(ctx context.Context) (changed <-chan struct{}, end func())
 }
 
-// Board is where changes are told and watched.
-type Board struct {
+// Broadcaster tells everybody who watches that something changed.
+type Broadcaster struct {
 	// signals is nil where there is no other process.
 	signals Signals
 	// lookAgain is how long an announcement can be missed.
@@ -32,10 +32,10 @@ type Board struct {
 	by map[chan struct{}]struct{}
 }
 
-// New returns a board. Announcements of other processes can be missed; so those
+// New returns a broadcaster. Announcements of other processes can be missed; so those
 // who watch are told to look now and then, every lookAgain.
-func New(signals Signals, lookAgain time.Duration) *Board {
-	return &Board{
+func New(signals Signals, lookAgain time.Duration) *Broadcaster {
+	return &Broadcaster{
 		signals: signals, lookAgain: lookAgain, by: map[chan struct{}]struct{}{},
 		news: make(chan struct{}, 1), first: make(chan struct{}, 1), last: make(chan struct{}, 1),
 	}
@@ -44,7 +44,7 @@ func New(signals Signals, lookAgain time.Duration) *Board {
 // Watch returns a channel that gets a token after something changed, here or,
 // while Run does, in another process, and the function that ends it. Tokens
 // that nobody took yet are not doubled.
-func (b *Board) Watch() (changed <-chan struct{}, end func()) {
+func (b *Broadcaster) Watch() (changed <-chan struct{}, end func()) {
 	ch := make(chan struct{}, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,14 +71,14 @@ func put(ch chan struct{}) {
 }
 
 // Notify says that something changed here.
-func (b *Board) Notify() {
-	b.tell()
+func (b *Broadcaster) Notify() {
+	b.broadcast()
 	if b.signals != nil {
 		put(b.news)
 	}
 }
 
-func (b *Board) tell() {
+func (b *Broadcaster) broadcast() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for ch := range b.by {
@@ -86,7 +86,7 @@ func (b *Board) tell() {
 	}
 }
 
-func (b *Board) watched() bool {
+func (b *Broadcaster) watched() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.by) > 0
@@ -94,7 +94,7 @@ func (b *Board) watched() bool {
 
 // Run passes news between processes until ctx ends. Without other processes it
 // returns at once.
-func (b *Board) Run(ctx context.Context) {
+func (b *Broadcaster) Run(ctx context.Context) {
 	if b.signals == nil {
 		return
 	}
@@ -112,7 +112,7 @@ func (b *Board) Run(ctx context.Context) {
 }
 
 // listen passes on what other processes announce, while anybody watches.
-func (b *Board) listen(ctx context.Context) {
+func (b *Broadcaster) listen(ctx context.Context) {
 	for {
 		select {
 		case <-b.first:
@@ -126,7 +126,7 @@ func (b *Board) listen(ctx context.Context) {
 }
 
 // pass tells those who watch until nobody does.
-func (b *Board) pass(ctx context.Context) {
+func (b *Broadcaster) pass(ctx context.Context) {
 	changed, end := b.signals.Changes(ctx)
 	defer end()
 	missed := time.NewTicker(b.lookAgain)
@@ -134,9 +134,9 @@ func (b *Board) pass(ctx context.Context) {
 	for {
 		select {
 		case <-changed:
-			b.tell()
+			b.broadcast()
 		case <-missed.C:
-			b.tell()
+			b.broadcast()
 		case <-b.last:
 			if !b.watched() {
 				return

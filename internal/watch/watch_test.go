@@ -10,7 +10,7 @@ import (
 	"sluice/internal/watch"
 )
 
-// signals joins boards as if they were in several processes, and counts.
+// signals joins broadcasters as if they were in several processes, and counts.
 type signals struct {
 	mu                 sync.Mutex
 	by                 map[chan struct{}]bool
@@ -64,7 +64,7 @@ func told(ch <-chan struct{}) bool {
 	}
 }
 
-func run(t *testing.T, b *watch.Board) {
+func run(t *testing.T, b *watch.Broadcaster) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -139,7 +139,7 @@ func TestBetweenProcesses(t *testing.T) {
 	})
 }
 
-// TestMissedAnnouncements: who hears nothing looks for himself now and then.
+// TestMissedAnnouncements: who hears nothing checks now and then on its own.
 func TestMissedAnnouncements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &signals{by: map[chan struct{}]bool{}, deaf: true}
@@ -147,11 +147,11 @@ func TestMissedAnnouncements(t *testing.T) {
 		ch, end := b.Watch() // also before it runs
 		defer end()
 		run(t, b)
-		<-time.After(time.Minute - time.Nanosecond)
+		time.Sleep(time.Minute - time.Nanosecond)
 		if told(ch) {
 			t.Error("told too early")
 		}
-		<-time.After(time.Nanosecond)
+		time.Sleep(time.Nanosecond)
 		if !told(ch) {
 			t.Error("not told to look again")
 		}

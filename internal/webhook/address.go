@@ -101,7 +101,7 @@ type refusal struct{ kind string }
 
 // Error implements error.
 func (r *refusal) Error() string {
-	return "the address is refused: it leads to one that is not of the open internet (" + r.kind +
+	return "the address is refused: it leads to one outside the public internet (" + r.kind +
 		"); start with --webhook-allow-private to allow that"
 }
 

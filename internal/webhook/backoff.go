@@ -1,8 +1,9 @@
 package webhook
 
 import (
-	"math/rand/v2"
 	"time"
+
+	"sluice/internal/backoff"
 )
 
 // MaxTries is how often a notification is tried before it is given up, which
@@ -25,18 +26,12 @@ import (
 //	       14     it is given up
 const MaxTries = 14
 
-const (
-	firstDelay = time.Second
-	maxDelay   = time.Hour
-)
+// GiveUpAfter is how long after its timer fired a notification may wait for a
+// place among others for the same receiver.
+const GiveUpAfter = 4 * time.Hour
+
+var delays = backoff.Delays{First: time.Second, Longest: time.Hour, Spread: backoff.Upper}
 
 // Backoff is how long to wait after so many tries. It is jittered over its
 // upper half, so that what failed together does not come back together.
-func Backoff(tries int) time.Duration {
-	d := maxDelay
-	// Beyond, it is the longest anyhow, and shifting would overflow.
-	if tries < MaxTries {
-		d = min(firstDelay<<max(tries-1, 0), maxDelay)
-	}
-	return d - rand.N(d/2)
-}
+func Backoff(tries int) time.Duration { return delays.Delay(tries - 1) }

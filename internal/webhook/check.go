@@ -15,7 +15,7 @@ import (
 // be looked up.
 const lookupTime = 2 * time.Second
 
-const allowFix = "give one that others can reach, too, or start with --webhook-allow-private"
+const allowFix = "give one that others can reach too, or start with --webhook-allow-private (of a target of notify: allow_private)"
 
 // Check refuses what cannot be the address of a receiver, with code invalid. A
 // name that cannot be looked up now is accepted: it is judged when it is
@@ -25,7 +25,7 @@ func (s *Sender) Check(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	if s.sign == nil {
+	if s.sign == nil && !s.options.Unsigned {
 		return errNoSecret()
 	}
 	name := target.Hostname()
@@ -43,7 +43,7 @@ func (s *Sender) Check(ctx context.Context, address string) error {
 	}
 	for _, each := range found {
 		if kind := closedKind(each); kind != "" {
-			return domain.Errorf(domain.CodeInvalid, "the webhook's host %s has an address that is not of the open internet (%s); %s", name, kind, allowFix)
+			return domain.Errorf(domain.CodeInvalid, "the webhook's host %s has an address outside the public internet (%s); %s", name, kind, allowFix)
 		}
 	}
 	return nil
@@ -58,13 +58,13 @@ func (s *Sender) parse(text string) (*url.URL, error) {
 	target, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return refuse("the webhook cannot be understood; give a URL like https://example.com/hook")
+		return refuse("the webhook cannot be parsed; give a URL like https://example.com/hook")
 	case target.Scheme != "http" && target.Scheme != "https":
-		return refuse("the webhook begins neither with https:// nor with http://; give a URL like https://example.com/hook")
+		return refuse("the webhook begins with neither https:// nor http://; give a URL like https://example.com/hook")
 	case target.Hostname() == "" || target.Opaque != "":
 		return refuse("the webhook has no host; give a URL like https://example.com/hook")
 	case target.User != nil:
-		return refuse("the webhook has a user or a password; leave them out: the receiver knows by the signature who sends")
+		return refuse("the webhook has a user or a password; leave them out: the receiver knows the sender by the signature")
 	case strings.Contains(text, "#"):
 		return refuse("the webhook has a fragment; leave out the # and what follows, which is never sent")
 	}
@@ -86,15 +86,15 @@ func (s *Sender) checkHost(host string) error {
 		if kind == "" || s.options.AllowPrivate {
 			return nil
 		}
-		return domain.Errorf(domain.CodeInvalid, "the webhook's address %s is not of the open internet (%s); %s", host, kind, allowFix)
+		return domain.Errorf(domain.CodeInvalid, "the webhook's address %s is outside the public internet (%s); %s", host, kind, allowFix)
 	}
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	switch {
 	case !isName(name):
-		return domain.Errorf(domain.CodeInvalid, "the webhook's host is no name; it has letters, digits and hyphens, with full stops between. "+
+		return domain.Errorf(domain.CodeInvalid, "the webhook's host is not a valid name; use letters, digits and hyphens, separated by full stops. "+
 			"Write one of another script as its ASCII form, which begins with xn--")
 	case looksLikeIPv4(name):
-		return domain.Errorf(domain.CodeInvalid, "the webhook's host ends with a number but is no address; write an address as four decimal numbers, without a full stop behind")
+		return domain.Errorf(domain.CodeInvalid, "the webhook's host ends with a number but is not an address; write an address as four decimal numbers, without a full stop at the end")
 	case s.options.AllowPrivate:
 		return nil
 	case name == "localhost" || strings.HasSuffix(name, ".localhost"):

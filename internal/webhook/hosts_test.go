@@ -85,8 +85,8 @@ func TestBackoff(t *testing.T) {
 		different := map[time.Duration]bool{}
 		for range 100 {
 			got := webhook.Backoff(tries)
-			if got <= d/2 || got > d {
-				t.Fatalf("after %d tries: %v, want more than %v and at most %v", tries, got, d/2, d)
+			if got < d/2 || got > d {
+				t.Fatalf("after %d tries: %v, want at least %v and at most %v", tries, got, d/2, d)
 			}
 			different[got] = true
 		}

@@ -55,7 +55,7 @@ func (s *Sender) Send(ctx context.Context, m Message) Result {
 	if err != nil {
 		return Result{Error: err.Error(), Permanent: true}
 	}
-	if s.sign == nil {
+	if s.sign == nil && !s.options.Unsigned {
 		// Another start of this program may have one.
 		return Result{Error: errNoSecret().Error()}
 	}
@@ -74,7 +74,9 @@ func (s *Sender) Send(ctx context.Context, m Message) Result {
 	request.Header.Set("User-Agent", s.options.UserAgent)
 	request.Header.Set(HeaderID, id)
 	request.Header.Set(HeaderTimestamp, timestamp)
-	request.Header.Set(HeaderSignature, s.sign(id, timestamp, m.Body))
+	if s.sign != nil {
+		request.Header.Set(HeaderSignature, s.sign(id, timestamp, m.Body))
+	}
 	answer, err := s.client.Do(request)
 	if err != nil {
 		return s.noAnswer(ctx, err)
@@ -109,9 +111,9 @@ func (s *Sender) judge(answer *http.Response) Result {
 	case code >= 200 && code < 300:
 		r.OK = true
 	case code >= 300 && code < 400:
-		r.Error = fmt.Sprintf("the receiver answered %d, which leads elsewhere; redirects are not followed: give the address it leads to", code)
+		r.Error = fmt.Sprintf("the receiver answered %d, a redirect; redirects are not followed: give the address it leads to", code)
 	case code == http.StatusGone:
-		r.Error, r.Permanent = "the receiver answered 410: it wants no more of these", true
+		r.Error, r.Permanent = "the receiver answered 410: it does not want any more of these", true
 	default:
 		r.Error = strings.TrimSpace(fmt.Sprintf("the receiver answered %d %s", code, http.StatusText(code)))
 		if code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable {
@@ -149,7 +151,7 @@ func (s *Sender) noAnswer(ctx context.Context, err error) Result {
 	var timeout net.Error
 	switch {
 	case ctx.Err() != nil:
-		return Result{Error: "the attempt was broken off before the receiver answered"}
+		return Result{Error: "the attempt was interrupted before the receiver answered"}
 	case errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout():
 		return Result{Error: fmt.Sprintf("the receiver did not answer within %v", s.options.Timeout)}
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):

@@ -72,7 +72,7 @@ func Verify(secret string, header http.Header, body []byte, now time.Time, toler
 	}
 	at := time.Unix(seconds, 0)
 	if at.Before(now.Add(-tolerance)) || at.After(now.Add(tolerance)) {
-		return domain.Errorf(domain.CodeUnauthorized, "the notification is of another time than now: more than %v apart", tolerance)
+		return domain.Errorf(domain.CodeUnauthorized, "the notification's time is more than %v away from now", tolerance)
 	}
 	want := []byte(sign(id, timestamp, body))
 	for given := range strings.FieldsSeq(header.Get(HeaderSignature)) {
@@ -80,5 +80,5 @@ func Verify(secret string, header http.Header, body []byte, now time.Time, toler
 			return nil
 		}
 	}
-	return domain.Errorf(domain.CodeUnauthorized, "the notification's signature is not that of its id, time and body")
+	return domain.Errorf(domain.CodeUnauthorized, "the notification's signature does not match its id, time and body")
 }

@@ -32,6 +32,8 @@ type Options struct {
 	// Secret signs the notifications: whsec_ and base64, or any text of at
 	// least 16 bytes. Without one nothing is sent.
 	Secret string
+	// Unsigned sends without a secret: for receivers whose address is one.
+	Unsigned bool
 	// AllowPrivate lets addresses be used that are not on the open internet.
 	AllowPrivate bool
 	// Timeout bounds one attempt; 10 seconds.

@@ -2,35 +2,35 @@ package wiring
 
 import (
 	"context"
+	"slices"
 
-	dispatchmemory "sluice/internal/dispatch/memory"
-	documentsqlite "sluice/internal/document/sqlite"
+	"sluice/internal/backend/memory"
+	"sluice/internal/backend/sqlite"
+	"sluice/internal/domain"
+	"sluice/internal/engine"
+	"sluice/internal/idempotency"
 	"sluice/internal/quota"
-	quotamemory "sluice/internal/quota/memory"
 	"sluice/internal/secret"
-	"sluice/internal/sqlitedb"
-	statesqlite "sluice/internal/state/sqlite"
-	timermemory "sluice/internal/timer/memory"
-	timersqlite "sluice/internal/timer/sqlite"
+	"sluice/internal/state"
 )
 
 // openEmbedded opens the ports of a service that has everything to itself.
 func (s *Service) openEmbedded(ctx context.Context, o Options, ports *parts) error {
-	db, err := sqlitedb.Open(ctx, sqlitedb.Options{Dir: o.DataDir, Holder: o.Holder, MaxPages: o.MaxPages})
+	db, err := sqlite.Open(ctx, sqlite.Options{Dir: o.Config.Service.DataDir, Holder: o.Holder, MaxPages: o.MaxPages, Look: o.Look})
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, db.Close)
 	s.DB, s.SQL = db, db
-	var beside statesqlite.DocumentWriter
+	var beside sqlite.DocumentWriter
 	if s.Documents == nil {
-		documents, err := documentsqlite.New(db)
+		documents, err := sqlite.NewDocuments(ctx, db, s.Kinds)
 		if err != nil {
 			return err
 		}
 		s.Documents, beside = documents, documents
 	}
-	store, err := statesqlite.Open(ctx, db, beside, o.Engine.Now)
+	store, err := sqlite.NewState(ctx, db, beside, o.Engine.Now)
 	if err != nil {
 		return err
 	}
@@ -38,26 +38,78 @@ func (s *Service) openEmbedded(ctx context.Context, o Options, ports *parts) err
 	if err != nil {
 		return err
 	}
-	if ports.Vault, err = openVault(o); err != nil {
+	if ports.Vault, err = openVault(ctx, o, store); err != nil {
 		return err
 	}
-	ports.State = store
-	ports.timers.Store = timersqlite.New(db)
-	ports.timers.Trigger = timermemory.New(timermemory.Options{Now: o.Engine.Now})
-	ports.Dispatch = dispatchmemory.New(dispatchmemory.Options{Lease: o.Engine.Lease, LaneLimit: o.Quota.Concurrency, Now: o.Engine.Now})
+	if err := s.openAccess(ctx, o, sqlite.NewAccess(db)); err != nil {
+		return err
+	}
+	ports.store = store
+	s.Keys = idempotency.NewKeeper(sqlite.NewIdempotency(db), ports.Vault, o.Engine.Now)
+	ports.timers.Store = sqlite.NewTimers(db)
+	ports.notifications, ports.Origins = sqlite.NewNotifications(db), sqlite.NewOrigins(db)
+	ports.timers.Trigger = memory.NewDueSet(memory.DueSetOptions{Now: o.Engine.Now})
+	ports.Dispatch = memory.NewDispatcher(memory.DispatcherOptions{Lease: o.Engine.Lease, LaneLimit: o.Quota.Concurrency, Now: o.Engine.Now})
 	if err := s.refreshEmbedded(o, db, &ports.refresh); err != nil {
 		return err
 	}
 	ports.Quota = quota.Unlimited{}
 	if len(o.Quota.Buckets) > 0 {
-		ports.Quota = quotamemory.New(o.Quota, quotamemory.Options{Now: o.Engine.Now, Restore: windows})
+		ports.Quota = memory.NewQuota(o.Quota, memory.QuotaOptions{Now: o.Engine.Now, Restore: windows})
 	}
 	return nil
 }
 
-func openVault(o Options) (*secret.Box, error) {
-	if o.Servers.KeyFile != "" {
-		return secret.OpenFile(o.Servers.KeyFile)
+// openVault opens the key that seals credentials. Without it the service
+// works, but for the accounts whose credentials it cannot open.
+func openVault(ctx context.Context, o Options, store state.Accounts) (*secret.Box, error) {
+	if o.Config.Servers.KeyFile != "" {
+		box, err := secret.OpenFile(o.Config.Servers.KeyFile)
+		if err != nil {
+			return nil, err
+		}
+		return box, checkVault(ctx, o, store, box)
 	}
-	return secret.OpenFolder(o.DataDir)
+	box, err := secret.OpenFolder(o.Config.Service.DataDir, func() (bool, error) {
+		accounts, err := store.Accounts(ctx)
+		return slices.ContainsFunc(accounts, func(a domain.Account) bool { return a.State != domain.AccountPurged }), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if lost := box.Lost(); lost != nil {
+		o.Engine.Log.Error("credentials cannot be opened", "error", lost)
+	}
+	return box, nil
+}
+
+// vaultSample is how many credentials are tried at a start.
+const vaultSample = 20
+
+// checkVault refuses a key that opens nothing of what other processes have
+// sealed: with it, this process would pause the accounts of all of them.
+func checkVault(ctx context.Context, o Options, store state.Accounts, box *secret.Box) error {
+	if !o.Config.Servers.Shared() {
+		return nil
+	}
+	accounts, err := store.Accounts(ctx)
+	if err != nil {
+		return err
+	}
+	// Of a purged account there is none.
+	accounts = slices.DeleteFunc(accounts, func(a domain.Account) bool { return a.State == domain.AccountPurged })
+	var wrong error
+	for _, a := range accounts[:min(len(accounts), vaultSample)] {
+		sealed, err := store.Credential(ctx, a.ID)
+		if err != nil {
+			return err
+		}
+		if _, wrong = box.Open(sealed, engine.CredentialOwner(a.Source, a.Login)); wrong == nil {
+			return nil
+		}
+	}
+	if wrong != nil {
+		return domain.Errorf(domain.CodeInvalid, "--key-file %s opens none of this database's credentials; every process needs the same key: %w", o.Config.Servers.KeyFile, wrong)
+	}
+	return nil
 }

@@ -1,22 +1,26 @@
 package wiring
 
 import (
+	"cmp"
 	"time"
 
+	"sluice/internal/config"
 	"sluice/internal/quota"
+	"sluice/internal/source"
 )
 
-// GitHubQuota is what GitHub grants a user, with the floor that owners keep
-// for themselves.
-func GitHubQuota(floor int) quota.Config {
-	return quota.Config{
-		Concurrency: 100,
-		Buckets: map[string]quota.Limits{
-			"core":    {Limit: 5000, Window: time.Hour, Floor: floor, PointsPerMinute: 900},
-			"graphql": {Limit: 5000, Window: time.Hour, Floor: floor, PointsPerMinute: 2000, PointsShared: true},
-			"search":  {Limit: 30, Window: time.Minute, PointsPerMinute: 900},
-		},
+// Rations are what the upstreams of sources grant, with what was set about it.
+func Rations(of []source.Description, set config.Quota) (quota.Config, error) {
+	limits, err := source.Quota(of, set.Floor)
+	for name, bucket := range limits.Buckets {
+		bucket.Limit = min(bucket.Limit, cmp.Or(set.Limit, bucket.Limit))
+		bucket.Window = min(bucket.Window, cmp.Or(set.Window, bucket.Window))
+		// Where an hour is said to be shorter than a minute, so is the minute.
+		bucket.PointsPeriod = min(time.Minute, bucket.Window)
+		bucket.PointsPerMinute = cmp.Or(set.PointsPerMinute, bucket.PointsPerMinute)
+		limits.Buckets[name] = bucket
 	}
+	return limits, err
 }
 
 // NoQuota is for sources without a ration, and for benchmarks: nothing is

@@ -3,40 +3,37 @@ package wiring
 import (
 	"context"
 
-	"sluice/internal/mysqldb"
+	"sluice/internal/backend/kafka"
+	"sluice/internal/backend/memory"
+	"sluice/internal/backend/redis"
+	"sluice/internal/backend/relational"
+	"sluice/internal/backend/sqlite"
 	"sluice/internal/quota/rate"
-	ratememory "sluice/internal/quota/rate/memory"
-	ratemysql "sluice/internal/quota/rate/mysql"
-	rateredis "sluice/internal/quota/rate/redis"
-	ratesqlite "sluice/internal/quota/rate/sqlite"
-	"sluice/internal/redisdb"
 	"sluice/internal/refresh"
-	cachememory "sluice/internal/refresh/cache/memory"
-	cacheredis "sluice/internal/refresh/cache/redis"
-	"sluice/internal/refresh/coalesce"
-	coalescememory "sluice/internal/refresh/coalesce/memory"
-	coalesceredis "sluice/internal/refresh/coalesce/redis"
-	"sluice/internal/refresh/eventlog"
-	eventlogembedded "sluice/internal/refresh/eventlog/embedded"
-	eventlogkafka "sluice/internal/refresh/eventlog/kafka"
-	eventlogredis "sluice/internal/refresh/eventlog/redis"
-	refreshmysql "sluice/internal/refresh/mysql"
-	refreshsqlite "sluice/internal/refresh/sqlite"
-	"sluice/internal/sqlitedb"
+	"sluice/internal/source"
 )
 
-// Refresh is whose snapshots are kept fresh, and how.
+// Refresh is whose snapshots are kept fresh, and what they allow.
 type Refresh struct {
 	// Upstreams by source; none means that there is no refresh pipeline.
 	Upstreams map[string]refresh.Upstream
 	// Limits are what each of them allows.
 	Limits   map[string]rate.Limits
 	Settings refresh.Settings
-	// Kafka names brokers; "" is Redis, or the embedded database.
-	Kafka string
-	// Archive is a folder or a bucket for values that are older than 30 days;
-	// "" keeps them in the store.
-	Archive string
+}
+
+// RefreshOf keeps the records of sources fresh. Of the settings, the hours and the
+// day's reserve are those of the first.
+func RefreshOf(records []source.Records, settings refresh.Settings) Refresh {
+	r := Refresh{Upstreams: map[string]refresh.Upstream{}, Limits: map[string]rate.Limits{}, Settings: settings}
+	for i, one := range records {
+		limits := one.Limits()
+		if i == 0 {
+			r.Settings.Zone, r.Settings.DailyReserve = limits.Zone, limits.DailyReserve
+		}
+		r.Upstreams[one.Name()], r.Limits[one.Name()] = one, limits
+	}
+	return r
 }
 
 // cacheBytes is how much of what was read a connection keeps.
@@ -45,47 +42,47 @@ const cacheBytes = 64 << 20
 func (r Refresh) wanted() bool { return len(r.Upstreams) > 0 }
 
 // refreshEmbedded fills in the parts of a pipeline in one process.
-func (s *Service) refreshEmbedded(o Options, db *sqlitedb.DB, p *refresh.Parts) (err error) {
+func (s *Service) refreshEmbedded(o Options, db *sqlite.DB, p *refresh.Parts) (err error) {
 	if !o.Refresh.wanted() {
 		return nil
 	}
-	if p.Snapshots, err = refreshsqlite.New(db, refresh.TierOptions{}); err != nil {
+	if p.Snapshots, err = sqlite.NewSnapshots(db, refresh.TierOptions{}); err != nil {
 		return err
 	}
-	p.Coalescer = coalescememory.New(coalesce.Lives{}, o.Engine.Now)
-	p.Cache = cachememory.New(cachememory.Options{Now: o.Engine.Now})
-	p.Log = eventlogembedded.New(db, eventlogembedded.Options{Log: o.Engine.Log})
-	p.Rate, err = ratememory.New(o.Refresh.Limits, ratememory.Options{Store: ratesqlite.New(db), Now: o.Engine.Now})
+	p.Coalescer = memory.NewCoalescer(refresh.CoalescerTTLs{}, o.Engine.Now)
+	p.Cache = memory.NewCache(memory.CacheOptions{Now: o.Engine.Now})
+	p.Log = sqlite.NewEventLog(db, sqlite.EventLogOptions{Log: o.Engine.Log})
+	p.Rate, err = memory.NewRate(o.Refresh.Limits, memory.RateOptions{Store: sqlite.NewRateDays(db), Now: o.Engine.Now})
 	return err
 }
 
 // refreshShared fills in the parts of a pipeline of several processes.
-func (s *Service) refreshShared(o Options, db *mysqldb.DB, p *refresh.Parts) (err error) {
+func (s *Service) refreshShared(o Options, db *relational.DB, p *refresh.Parts) (err error) {
 	if !o.Refresh.wanted() {
 		return nil
 	}
-	p.Snapshots, err = refreshmysql.New(db, refresh.TierOptions{})
+	p.Snapshots, err = relational.NewSnapshots(db, refresh.TierOptions{})
 	s.aloneArchiving = func(ctx context.Context) (func(), error) { return db.Alone(ctx, "archive") }
-	s.rateStore = ratemysql.New(db)
+	s.rateStore = relational.NewRateDays(db)
 	return err
 }
 
 // refreshRedis fills in what several processes share through Redis.
-func (s *Service) refreshRedis(ctx context.Context, o Options, db *redisdb.DB, p *refresh.Parts) error {
+func (s *Service) refreshRedis(ctx context.Context, o Options, db *redis.DB, p *refresh.Parts) error {
 	if !o.Refresh.wanted() {
 		return nil
 	}
 	// Connections that Redis tells of changes are kept apart from the others.
-	caching, err := redisdb.Open(ctx, redisdb.Options{URL: o.Servers.Redis, Prefix: o.Servers.RedisPrefix, Cache: cacheBytes})
+	caching, err := redis.Open(ctx, redis.Options{URL: o.Config.Servers.Redis, Prefix: o.Config.Servers.RedisPrefix, Cache: cacheBytes, Observe: observeRedis(o)})
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, func() error { caching.Close(); return nil })
-	p.Cache = cacheredis.New(caching, cacheredis.Options{Log: o.Engine.Log})
-	p.Coalescer = coalesceredis.New(db, coalesce.Lives{})
-	p.Log = eventlogredis.New(db, eventlogredis.Options{Log: o.Engine.Log})
-	p.Signals = redisdb.NewSignals(db, db.Key("refresh:stored"), o.Engine.Log)
-	p.Rate, err = rateredis.New(db, o.Refresh.Limits, rateredis.Options{Store: s.rateStore})
+	p.Cache = redis.NewCache(caching, redis.CacheOptions{Log: o.Engine.Log})
+	p.Coalescer = redis.NewCoalescer(db, refresh.CoalescerTTLs{})
+	p.Log = redis.NewEventLog(db, redis.EventLogOptions{Log: o.Engine.Log})
+	p.Signals = redis.NewSignals(db, db.Key("refresh:stored"), o.Engine.Log)
+	p.Rate, err = redis.NewRate(db, o.Refresh.Limits, redis.RateOptions{Store: s.rateStore})
 	return err
 }
 
@@ -94,16 +91,20 @@ func (s *Service) openPipeline(ctx context.Context, o Options, p refresh.Parts) 
 	if !o.Refresh.wanted() {
 		return nil
 	}
-	if o.Refresh.Kafka != "" {
-		log, err := eventlogkafka.Open(ctx, eventlogkafka.Options{URL: "kafka://" + o.Refresh.Kafka, Log: o.Engine.Log})
+	if o.Config.Refresh.Kafka != "" {
+		log, err := kafka.NewEventLog(ctx, KafkaOptions(o.Config, o.Engine.Log))
 		if err != nil {
 			return err
 		}
 		p.Log = log
 	}
 	s.closers = append(s.closers, closeLog(ctx, p.Log))
-	s.checks = append(s.checks, p.Log.Check)
+	s.checks = append(s.checks, Check{"refresh log", p.Log.Check})
+	p.InProcess = !s.shared && o.Config.Refresh.Kafka == ""
 	p.Upstreams, p.Now, p.Slog = o.Refresh.Upstreams, o.Engine.Now, o.Engine.Log
+	measureRefreshes(o.Meter, o.Refresh.Limits, &p)
+	p.Tracer = o.Engine.Tracer
+	p.BreakerOpened, p.Buried = s.Notifications.BreakerOpened, s.Notifications.Changed
 	if err := s.openArchive(ctx, o, p.Snapshots); err != nil {
 		return err
 	}
@@ -112,6 +113,6 @@ func (s *Service) openPipeline(ctx context.Context, o Options, p refresh.Parts) 
 	return err
 }
 
-func closeLog(ctx context.Context, log eventlog.Log) func() error {
+func closeLog(ctx context.Context, log refresh.EventLog) func() error {
 	return func() error { return log.Close(context.WithoutCancel(ctx)) }
 }

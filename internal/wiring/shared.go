@@ -2,77 +2,85 @@ package wiring
 
 import (
 	"context"
+	"time"
 
+	"sluice/internal/backend/mysql"
+	"sluice/internal/backend/postgres"
+	"sluice/internal/backend/redis"
+	"sluice/internal/backend/relational"
+	"sluice/internal/config"
 	"sluice/internal/dispatch"
-	dispatchredis "sluice/internal/dispatch/redis"
-	documentmysql "sluice/internal/document/mysql"
 	"sluice/internal/engine"
-	"sluice/internal/mysqldb"
-	pendingredis "sluice/internal/pending/redis"
+	"sluice/internal/idempotency"
 	"sluice/internal/quota"
-	quotaredis "sluice/internal/quota/redis"
-	"sluice/internal/redisdb"
 	"sluice/internal/state"
-	statemysql "sluice/internal/state/mysql"
-	timermysql "sluice/internal/timer/mysql"
-	timerredis "sluice/internal/timer/redis"
 )
+
+// openSQL opens the database of a URL, by its scheme. Who looks makes no tables.
+func openSQL(ctx context.Context, url string, look bool) (*relational.DB, error) {
+	if postgres.Speaks(url) {
+		return postgres.Open(ctx, postgres.Options{URL: url, Look: look})
+	}
+	return mysql.Open(ctx, mysql.Options{URL: url, Look: look})
+}
 
 // openShared opens the ports of a service that works with others.
 func (s *Service) openShared(ctx context.Context, o Options, ports *parts) error {
-	db, err := mysqldb.Open(ctx, mysqldb.Options{URL: o.Servers.State})
+	db, err := openSQL(ctx, o.Config.Servers.State, o.Look)
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, db.Close)
 	s.SQL = counts{db}
-	var beside statemysql.DocumentWriter
+	var beside relational.DocumentWriter
 	if s.Documents == nil {
-		documents, err := documentmysql.New(db)
+		documents, err := relational.NewDocuments(ctx, db, s.Kinds)
 		if err != nil {
 			return err
 		}
 		s.Documents, beside = documents, documents
 	}
-	store, err := statemysql.Open(ctx, db, beside, o.Engine.Now)
-	if err != nil {
+	store := relational.NewState(db, beside, o.Engine.Now)
+	if ports.Vault, err = openVault(ctx, o, store); err != nil {
 		return err
 	}
-	if ports.Vault, err = openVault(o); err != nil {
+	if err := s.openAccess(ctx, o, relational.NewAccess(db)); err != nil {
 		return err
 	}
-	ports.State = store
-	ports.timers.Store = timermysql.New(db)
+	ports.store = store
+	s.Keys = idempotency.NewKeeper(relational.NewIdempotency(db), ports.Vault, o.Engine.Now)
+	ports.timers.Store = relational.NewTimers(db)
+	ports.notifications, ports.Origins = relational.NewNotifications(db), relational.NewOrigins(db)
 	if err := s.refreshShared(o, db, &ports.refresh); err != nil {
 		return err
 	}
 	return s.openRedis(ctx, o, store, ports)
 }
 
-func (s *Service) openRedis(ctx context.Context, o Options, store state.Store, ports *parts) error {
-	db, err := redisdb.Open(ctx, redisdb.Options{URL: o.Servers.Redis, Prefix: o.Servers.RedisPrefix})
+func (s *Service) openRedis(ctx context.Context, o Options, store state.Quotas, ports *parts) error {
+	db, err := redis.Open(ctx, redis.Options{URL: o.Config.Servers.Redis, Prefix: o.Config.Servers.RedisPrefix, Observe: observeRedis(o)})
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, func() error { db.Close(); return nil })
-	s.checks = append(s.checks, db.Ping)
-	dispatcher, err := dispatchredis.New(ctx, db, dispatchredis.Options{
-		Lease: o.Engine.Lease, LaneLimit: o.Quota.Concurrency, OnLoss: engine.OnLoss(), Log: o.Engine.Log,
-	})
+	s.checks = append(s.checks, Check{"redis", db.Ping})
+	dispatcher, err := redis.NewDispatcher(ctx, db, observeScheduler(o, redis.DispatcherOptions{
+		Lease: o.Engine.Lease, LaneLimit: o.Quota.Concurrency, OnLoss: engine.OnLoss(), OnLead: engine.OnLead, Log: o.Engine.Log,
+	}))
 	if err != nil {
 		return err
 	}
 	//nolint:contextcheck // it gives itself the time it needs, whatever became of the caller
 	s.closers = append(s.closers, func() error { dispatcher.Close(); return nil })
-	if o.Scheduler {
+	if o.Config.Service.Roles.Has(config.RoleScheduler) {
 		s.background = append(s.background, dispatcher.Schedule)
 	}
 	ports.Dispatch, ports.Signals = dispatcher, dispatcher
 	ports.Quota = quota.Unlimited{}
 	if len(o.Quota.Buckets) > 0 {
-		ports.Quota = quotaredis.New(db, o.Quota, quotaredis.Options{Restore: store.QuotaWindows})
+		ports.Quota = redis.NewQuota(db, o.Quota, redis.QuotaOptions{Restore: store.QuotaWindows})
 	}
-	ports.Results = pendingredis.New(db, pendingredis.Options{})
+	ports.Results = redis.NewResults(db, redis.ResultsOptions{})
 	s.Redis = func(ctx context.Context) (any, error) { return describeRedis(ctx, db, dispatcher) }
 	if err := s.refreshRedis(ctx, o, db, &ports.refresh); err != nil {
 		return err
@@ -80,12 +88,28 @@ func (s *Service) openRedis(ctx context.Context, o Options, store state.Store, p
 	return s.openTrigger(ctx, o, db, ports)
 }
 
+// observeRedis lets commands be measured.
+func observeRedis(o Options) func(command string, took time.Duration, failed error) {
+	if o.Meter == nil {
+		return nil
+	}
+	return o.Meter.RedisCommand
+}
+
+// observeScheduler lets the scheduler be watched.
+func observeScheduler(o Options, d redis.DispatcherOptions) redis.DispatcherOptions {
+	if o.Meter != nil {
+		d.Leads, d.Slept = o.Meter.SchedulerLeads, o.Meter.SchedulerSlept
+	}
+	return d
+}
+
 // openTrigger opens what fires timers for all processes.
-func (s *Service) openTrigger(ctx context.Context, o Options, db *redisdb.DB, ports *parts) error {
-	options := timerredis.Options{Log: o.Engine.Log}
-	ports.timers.Signals = timerredis.NewSignals(db, o.Engine.Log)
-	if !o.Timers.Keyspace {
-		trigger, err := timerredis.New(ctx, db, options)
+func (s *Service) openTrigger(ctx context.Context, o Options, db *redis.DB, ports *parts) error {
+	options := redis.DueSetOptions{Log: o.Engine.Log}
+	ports.timers.Signals = redis.NewTimerSignals(db, o.Engine.Log)
+	if o.Config.Timers.Trigger != config.TriggerKeyspace {
+		trigger, err := redis.NewTimerDueSet(ctx, db, options)
 		if err != nil {
 			return err
 		}
@@ -93,7 +117,7 @@ func (s *Service) openTrigger(ctx context.Context, o Options, db *redisdb.DB, po
 		ports.timers.Trigger = trigger
 		return nil
 	}
-	trigger, err := timerredis.NewKeyspace(ctx, db, options)
+	trigger, err := redis.NewKeyspaceTrigger(ctx, db, options)
 	if err != nil {
 		return err
 	}
@@ -104,20 +128,20 @@ func (s *Service) openTrigger(ctx context.Context, o Options, db *redisdb.DB, po
 
 // RedisStats is what is told about Redis.
 type RedisStats struct {
-	Nodes []redisdb.NodeStats `json:"nodes"`
+	Nodes []redis.NodeStats `json:"nodes"`
 	// Lengths are how many entries the system's own keys hold.
 	Lengths  map[string]int64 `json:"lengths"`
 	Dispatch dispatch.Stats   `json:"dispatch"`
 }
 
-func describeRedis(ctx context.Context, db *redisdb.DB, d dispatch.Dispatcher) (RedisStats, error) {
+func describeRedis(ctx context.Context, db *redis.DB, d dispatch.Dispatcher) (RedisStats, error) {
 	var out RedisStats
 	var err error
 	if out.Nodes, err = db.Stats(ctx); err != nil {
 		return out, err
 	}
 	out.Lengths, err = db.Lengths(ctx,
-		[]string{db.Key("timers:due"), db.Key("jobs:delayed"), db.Key("jobs:leases")},
+		[]string{db.Key("due:timers"), db.Key("jobs:delayed"), db.Key("jobs:leases")},
 		[]string{db.Key("jobs:high"), db.Key("jobs:low")})
 	if err != nil {
 		return out, err
@@ -126,11 +150,11 @@ func describeRedis(ctx context.Context, db *redisdb.DB, d dispatch.Dispatcher) (
 	return out, err
 }
 
-// counts are those of a database that does not tell reads from writes.
-type counts struct{ db *mysqldb.DB }
+// counts are those of a database that counts from zero up.
+type counts struct{ db *relational.DB }
 
 // Transactions implements Counts.
 func (c counts) Transactions() int64 { return int64(c.db.Transactions()) }
 
 // Reads implements Counts.
-func (counts) Reads() int64 { return 0 }
+func (c counts) Reads() int64 { return int64(c.db.Reads()) }

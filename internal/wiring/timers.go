@@ -10,7 +10,7 @@ import (
 
 // openTimers assembles the timers.
 func (s *Service) openTimers(o Options, t timer.Options) error {
-	sender, err := webhook.New(o.Timers.Webhook)
+	sender, err := webhook.New(o.Config.Webhooks(o.Timers.Webhook))
 	if err != nil {
 		return err
 	}
@@ -19,6 +19,7 @@ func (s *Service) openTimers(o Options, t timer.Options) error {
 	if t.Server == "" {
 		t.Server = serverName()
 	}
+	t.Buried = s.Notifications.Changed
 	t.RequestsOnly, t.Now, t.Slog = o.Engine.RequestsOnly, o.Engine.Now, o.Engine.Log
 	s.Timers, err = timer.New(t)
 	return err

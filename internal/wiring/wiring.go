@@ -9,39 +9,48 @@ import (
 	"log/slog"
 	"time"
 
+	"sluice/internal/access"
 	"sluice/internal/archive"
+	"sluice/internal/backend/mongo"
+	"sluice/internal/backend/sqlite"
+	"sluice/internal/config"
 	"sluice/internal/dispatch"
 	"sluice/internal/document"
-	documentmongo "sluice/internal/document/mongo"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
+	"sluice/internal/idempotency"
+	"sluice/internal/lifecycle"
+	"sluice/internal/notify"
 	"sluice/internal/quota"
 	"sluice/internal/quota/rate"
 	"sluice/internal/refresh"
+	"sluice/internal/schedule"
 	"sluice/internal/source"
-	"sluice/internal/sqlitedb"
 	"sluice/internal/state"
 	"sluice/internal/stats"
 	"sluice/internal/timer"
-	timermongo "sluice/internal/timer/mongo"
 	"sluice/internal/webhook"
 )
 
-// Options describes a service.
+// Options describes a service: its settings, and what only code can hand in.
 type Options struct {
-	// DataDir holds what is embedded: the database, the key and the lock.
-	DataDir string
+	// Config are the settings; the zero value is everything embedded, by the
+	// defaults of the parts.
+	Config config.Config
+	// Look says that nothing may be made or migrated: whoever looks at data of
+	// another version is told so.
+	Look bool
 	// Holder tells other processes who has the data folder.
-	Holder string
-	// Servers are what several machines share; none means embedded.
-	Servers Servers
-	// Scheduler lets this process serve what is due for all of them.
-	Scheduler bool
-	Sources   []source.Source
-	Quota     quota.Config
-	Engine    engine.Config
-	Timers    Timers
-	Refresh   Refresh
+	Holder  string
+	Sources []source.Source
+	Quota   quota.Config
+	// Engine is what no setting says, such as its clock, its log and its tracer,
+	// which are those of all parts. What it leaves zero is as Config says.
+	Engine  engine.Config
+	Timers  Timers
+	Refresh Refresh
+	// Meter measures the parts; nil is nobody.
+	Meter Meter
 	// WrapState, WrapDispatch, WrapQuota and MaxPages let tests break parts.
 	WrapState    func(state.Store) state.Store
 	WrapDispatch func(dispatch.Dispatcher) dispatch.Dispatcher
@@ -51,44 +60,14 @@ type Options struct {
 	Statistics engine.Statistics
 }
 
-// Timers is how timers are triggered and delivered.
+// Timers is what no setting says about timers.
 type Timers struct {
-	// Keyspace lets key expiry trigger them, where there is Redis.
-	Keyspace bool
-	Webhook  webhook.Options
+	Webhook webhook.Options
 	// Hook is told of every completion, at least once; nil is nobody.
 	Hook func(ctx context.Context, c timer.Completion) error
 	// Server names this process in the log of completions; by default it is the
 	// machine's name and the process's number.
 	Server string
-}
-
-// Servers names the servers to use instead of what is embedded.
-type Servers struct {
-	// State is mysql://… and Redis redis://…; they go together.
-	State, Redis string
-	// RedisPrefix begins all keys; "" is the default.
-	RedisPrefix string
-	// Mongo is mongodb://…; "" keeps documents beside the state.
-	Mongo string
-	// KeyFile holds the key that seals credentials, the same on every machine.
-	KeyFile string
-}
-
-// Shared says whether several processes work together.
-func (s Servers) Shared() bool { return s.State != "" || s.Redis != "" }
-
-// Check refuses what does not go together.
-func (s Servers) Check() error {
-	switch {
-	case s.Redis != "" && s.State == "":
-		return domain.Errorf(domain.CodeInvalid, "--redis needs --state mysql://…: processes on several machines cannot share the embedded database")
-	case s.State != "" && s.Redis == "":
-		return domain.Errorf(domain.CodeInvalid, "--state needs --redis redis://…: processes that share a database hand each other work and count calls through Redis")
-	case s.Shared() && s.KeyFile == "":
-		return domain.Errorf(domain.CodeInvalid, "several machines need one key for the credentials they store: make one with `openssl rand -hex 32 > sluice.key` and give it to each with --key-file")
-	}
-	return nil
 }
 
 // Counts tells how often a database was asked.
@@ -100,49 +79,81 @@ type Counts interface {
 // Service is an assembled engine with its parts.
 type Service struct {
 	// DB is the embedded database; nil where there is none.
-	DB         *sqlitedb.DB
-	SQL        Counts
-	State      state.Store
+	DB    *sqlite.DB
+	SQL   Counts
+	State state.Store
+	// Kinds are those of the documents, as the sources declare them.
+	Kinds      document.Kinds
 	Documents  document.Reader
 	Dispatch   dispatch.Dispatcher
 	Quota      quota.Keeper
 	Statistics *stats.Computer
 	Engine     *engine.Engine
 	Timers     *timer.Service
+	// Notifications tells people what happened.
+	Notifications *notify.Service
 	// Refreshes is nil where no snapshots are kept.
 	Refreshes *refresh.Pipeline
 	// Archive is nil where old values stay in the store.
 	Archive *archive.Archiver
 	// Redis tells how Redis fares; nil where there is none.
 	Redis func(ctx context.Context) (any, error)
+	// Tokens are those of the API, and Audit who changed what.
+	Tokens *access.Tokens
+	Audit  *access.Audit
 
 	shared    bool
 	rateStore rate.Store
 	// aloneArchiving keeps other processes from archiving; nil if there are none.
 	aloneArchiving func(ctx context.Context) (release func(), err error)
+	// Keys keeps the answers to requests that may be sent again.
+	Keys *idempotency.Keeper
 	// checks prove that the servers answer.
-	checks []func(context.Context) error
+	checks []Check
 	// closers end what the service opened, last first.
 	closers []func() error
 	// background are what runs beside the engine while it is started.
 	background []func(context.Context) error
-	stop       context.CancelFunc
-	stopped    chan struct{}
+	runner     *lifecycle.Runner
 }
 
 // Open assembles a service; the caller starts it and closes it.
 func Open(ctx context.Context, o Options) (*Service, error) {
-	if err := o.Servers.Check(); err != nil {
+	if err := o.Config.Servers.Validate(); err != nil {
+		return nil, err
+	}
+	var err error
+	if o.Engine, err = engineOptions(o); err != nil {
 		return nil, err
 	}
 	if o.Engine.Log == nil {
 		o.Engine.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{shared: o.Servers.Shared()}
+	s := &Service{shared: o.Config.Servers.Shared(), runner: lifecycle.NewRunner()}
+	for _, src := range o.Sources {
+		s.Kinds = append(s.Kinds, src.Describe().Kinds...)
+	}
+	if err := s.Kinds.Check(); err != nil {
+		return nil, err
+	}
 	if err := s.assemble(ctx, o); err != nil {
 		return nil, errors.Join(err, s.closeAll())
 	}
 	return s, nil
+}
+
+// engineOptions is all that is said to the engine.
+func engineOptions(o Options) (engine.Config, error) {
+	e := o.Config.Engine(o.Engine)
+	if !o.Config.Harvest.On || e.Harvests != nil {
+		return e, nil
+	}
+	policy, err := o.Config.Harvest.Schedule()
+	e.Harvests = map[string]schedule.Policy{}
+	for _, src := range o.Sources {
+		e.Harvests[src.Name()] = policy
+	}
+	return e, err
 }
 
 func (s *Service) assemble(ctx context.Context, o Options) error {
@@ -153,9 +164,12 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 	open := s.openEmbedded
 	if s.shared {
 		open = s.openShared
-		o.Engine.Shared = true
 	}
 	if err := open(ctx, o, &ports); err != nil {
+		return err
+	}
+	ports.timers.Store = measureTimers(o.Meter, ports.timers.Store)
+	if err := s.openNotifications(&o, ports.notifications); err != nil {
 		return err
 	}
 	if err := s.openTimers(o, ports.timers); err != nil {
@@ -165,7 +179,7 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 		return err
 	}
 	if o.WrapState != nil {
-		ports.State = o.WrapState(ports.State)
+		ports.store = o.WrapState(ports.store)
 	}
 	if o.WrapDispatch != nil {
 		ports.Dispatch = o.WrapDispatch(ports.Dispatch)
@@ -173,8 +187,10 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 	if o.WrapQuota != nil {
 		ports.Quota = o.WrapQuota(ports.Quota)
 	}
-	s.State, s.Dispatch, s.Quota = ports.State, ports.Dispatch, ports.Quota
-	s.Statistics = stats.New(s.Documents, s.State, o.Engine.Now)
+	ports.State = state.PartsOf(ports.store)
+	s.measureEngine(&o, &ports)
+	s.State, s.Dispatch, s.Quota = ports.store, ports.Dispatch, ports.Quota
+	s.Statistics = stats.New(s.Documents, s.State, s.Kinds, o.Engine.Now)
 	ports.Statistics = s.Statistics
 	if o.Statistics != nil {
 		ports.Statistics = o.Statistics
@@ -187,36 +203,54 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 // parts are what the adapters are gathered in.
 type parts struct {
 	engine.Ports
+	store   state.Store
 	timers  timer.Options
 	refresh refresh.Parts
+	// notifications are where those are kept.
+	notifications notify.Store
 }
 
 // openMongo opens the separate document store, if there is one.
 func (s *Service) openMongo(ctx context.Context, o Options, ports *parts) error {
-	if o.Servers.Mongo == "" {
+	if o.Config.Servers.Mongo == "" {
 		return nil
 	}
-	documents, err := documentmongo.Open(ctx, documentmongo.Options{URL: o.Servers.Mongo})
+	db, err := mongo.Open(o.Config.Servers.Mongo)
 	if err != nil {
 		return err
 	}
-	s.closers = append(s.closers, func() error { return documents.Close(context.WithoutCancel(ctx)) })
-	s.checks = append(s.checks, documents.Check)
+	s.closers = append(s.closers, func() error { return db.Close(context.WithoutCancel(ctx)) })
+	documents, err := mongo.NewDocuments(ctx, db, s.Kinds)
+	if err != nil {
+		return err
+	}
+	s.checks = append(s.checks, Check{"mongo", documents.Check})
 	s.Documents, ports.Documents = documents, documents
-	log, err := timermongo.Open(ctx, timermongo.Options{URL: o.Servers.Mongo})
+	log, err := mongo.NewTimerLog(ctx, db)
 	if err != nil {
 		return err
 	}
-	s.closers = append(s.closers, func() error { return log.Close(context.WithoutCancel(ctx)) })
 	ports.timers.Log = log
 	return nil
 }
 
+// Check proves that something works that the service needs.
+type Check struct {
+	Name  string
+	Check func(ctx context.Context) error
+}
+
+// Checks are what prove that the service works.
+func (s *Service) Checks() []Check {
+	engine := func(context.Context) error { return s.Engine.Err() }
+	return append([]Check{{"engine", engine}, {"state", s.State.Check}}, s.checks...)
+}
+
 // Check proves that everything the service needs works.
 func (s *Service) Check(ctx context.Context) error {
-	failed := s.State.Check(ctx)
-	for _, check := range s.checks {
-		failed = errors.Join(failed, check(ctx))
+	var failed error
+	for _, check := range s.Checks() {
+		failed = errors.Join(failed, check.Check(ctx))
 	}
 	return failed
 }
@@ -230,39 +264,33 @@ func (s *Service) Start(ctx context.Context) error {
 		return err
 	}
 	if s.Refreshes != nil {
-		s.Refreshes.Start(ctx)
+		if err := s.Refreshes.Start(ctx); err != nil {
+			return err
+		}
 	}
-	if len(s.background) == 0 || s.stop != nil {
-		return nil
-	}
-	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	s.stopped = make(chan struct{}, len(s.background))
+	return s.runner.Start(ctx, func(context.Context) error { return nil }, s.run)
+}
+
+// run lets what is beside the engine work until ctx ends.
+func (s *Service) run(ctx, _ context.Context) {
+	var parts []func(context.Context)
 	for _, run := range s.background {
-		go func() {
-			// It ends with ctx alone; what goes wrong before is logged and
-			// tried again where it happens.
-			_ = run(ctx)
-			s.stopped <- struct{}{}
-		}()
+		// It ends with ctx alone; what goes wrong before is logged and tried
+		// again where it happens.
+		parts = append(parts, func(ctx context.Context) { _ = run(ctx) })
 	}
-	return nil
+	lifecycle.Group(ctx, parts...)
 }
 
 // Close stops the engine, gracefully until ctx ends, and closes the stores.
 func (s *Service) Close(ctx context.Context) error {
+	var failed error
 	if s.Refreshes != nil {
-		s.Refreshes.Stop()
+		failed = s.Refreshes.Stop(ctx)
 	}
-	s.Timers.Stop(ctx)
-	err := s.Engine.Stop(ctx)
-	if s.stop != nil {
-		s.stop()
-		for range s.background {
-			<-s.stopped
-		}
-		s.stop = nil
-	}
-	return errors.Join(err, s.closeAll())
+	failed = errors.Join(failed, s.Timers.Stop(ctx), s.Engine.Stop(ctx))
+	s.runner.Stop()
+	return errors.Join(failed, s.closeAll())
 }
 
 func (s *Service) closeAll() error {
@@ -279,7 +307,7 @@ func (s *Service) closeAll() error {
 func (s *Service) WaitRun(ctx context.Context, id int64) (domain.Run, error) {
 	changed, end := s.Engine.Watch()
 	defer end()
-	// Whoever waits for another process looks for himself now and then.
+	// Whoever waits for another process checks now and then on its own.
 	missed := time.NewTicker(dispatch.MaxWait)
 	defer missed.Stop()
 	for seen := int64(-1); ; {
@@ -296,6 +324,8 @@ func (s *Service) WaitRun(ctx context.Context, id int64) (domain.Run, error) {
 		select {
 		case <-changed:
 		case <-missed.C:
+		case <-s.Engine.Failed():
+			return domain.Run{}, s.Engine.Err()
 		case <-ctx.Done():
 			return domain.Run{}, ctx.Err()
 		}

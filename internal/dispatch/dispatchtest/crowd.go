@@ -33,6 +33,8 @@ func crowdDoesEachJobOnce(x *fixture) {
 	c := &crowd{fixture: x, finish: finish, held: make([]atomic.Int32, crowdJobs), done: make([]atomic.Int32, crowdJobs)}
 	c.left.Store(crowdJobs)
 	var workers sync.WaitGroup
+	x.calls.Add(crowdWorkers)
+	workers.Go(func() { x.drive(ctx) })
 	for range crowdWorkers {
 		d := x.another()
 		workers.Go(func() { c.work(ctx, d) })
@@ -73,20 +75,21 @@ func (c *crowd) work(ctx context.Context, d dispatch.Dispatcher) {
 }
 
 func (c *crowd) handle(d dispatch.Dispatcher, l dispatch.Lease, handBack bool) {
-	if c.held[l.Job].Add(1) != 1 {
-		c.Errorf("job %d is with two workers", l.Job)
+	job := c.jobOf(l)
+	if c.held[job].Add(1) != 1 {
+		c.Errorf("job %d is with two workers", job)
 	}
 	if handBack {
-		c.held[l.Job].Add(-1)
+		c.held[job].Add(-1)
 		if err := d.Release(c.Context(), l, c.in(1)); err != nil {
-			c.Errorf("release job %d: %v", l.Job, err)
+			c.Errorf("release job %d: %v", job, err)
 		}
 		return
 	}
-	c.done[l.Job].Add(1)
-	c.held[l.Job].Add(-1)
+	c.done[job].Add(1)
+	c.held[job].Add(-1)
 	if err := d.Ack(c.Context(), l); err != nil {
-		c.Errorf("ack job %d: %v", l.Job, err)
+		c.Errorf("ack job %d: %v", job, err)
 	}
 	if c.left.Add(-1) == 0 {
 		c.finish()

@@ -63,7 +63,7 @@ func silentWorkerLosesItsJob(x *fixture) {
 	until := x.in(leaseUnits)
 	for deliveries := 2; deliveries <= 3; deliveries++ {
 		l := x.expect(1)[0]
-		x.expectAt("the reclaimed job", time.Now(), until.Add(-x.slack()))
+		x.expectAt("the reclaimed job", x.now(), until)
 		if l.Deliveries != deliveries {
 			x.Fatalf("delivered %d times, want %d", l.Deliveries, deliveries)
 		}
@@ -97,7 +97,7 @@ func renewKeepsTheLease(x *fixture) {
 	if l := x.expect(1)[0]; l.Deliveries != 2 || l.Token == held[0].Token {
 		x.Fatalf("after %+v the job came as %+v, want a second delivery with its own token", held[0], l)
 	}
-	x.expectAt("the end of a renewed lease", time.Now(), last.Add(-x.slack()))
+	x.expectAt("the end of a renewed lease", x.now(), last)
 }
 
 func outdatedTokenDoesNothing(x *fixture) {
@@ -166,7 +166,7 @@ func releaseUntilAnInstant(x *fixture) {
 	x.push(high("a", 4))
 	x.ok(x.Release(x.Context(), x.expect(4)[0], when))
 	x.expect(4)
-	x.expectAt("the released entry", time.Now(), when)
+	x.expectAt("the released entry", x.now(), when)
 }
 
 func releaseIsNotADelivery(x *fixture) {
@@ -193,13 +193,4 @@ func releasedTokenIsOutdated(x *fixture) {
 		x.Fatalf("a released lease was renewed")
 	}
 	x.ack(x.expect(1)...)
-}
-
-// slack is how much earlier than the case a dispatcher may have begun to count
-// a lease: the case reads the clock after the call.
-func (x *fixture) slack() time.Duration {
-	if x.fake {
-		return 0
-	}
-	return x.unit
 }

@@ -2,7 +2,6 @@ package dispatchtest
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -18,12 +17,19 @@ type model struct {
 	laneLimit int
 	entries   []*modelEntry
 	parked    map[string]modelTime
-	// turn is since when a lane that can give something waits for its turn.
-	turn map[string]int
-	// highs counts a lane's HIGH entries in a row while LOW waited.
-	highs map[string]int
+	// turn is since when a lane that can give something of a priority waits for
+	// its turn among the others that can.
+	turn map[modelSeat]int
+	// highs counts the HIGH entries in a row while LOW could be had.
+	highs int
 	// clock numbers events; later ones have higher numbers.
 	clock int
+}
+
+// modelSeat is a lane's place among those that give entries of a priority.
+type modelSeat struct {
+	lane     string
+	priority domain.Priority
 }
 
 type modelTime struct {
@@ -55,7 +61,7 @@ type modelEntry struct {
 func newModel(now time.Time, lease time.Duration, laneLimit int) *model {
 	return &model{
 		now: now, lease: lease, laneLimit: laneLimit,
-		parked: make(map[string]modelTime), turn: make(map[string]int), highs: make(map[string]int),
+		parked: make(map[string]modelTime), turn: make(map[modelSeat]int),
 	}
 }
 
@@ -64,9 +70,9 @@ func (m *model) tick() int {
 	return m.clock
 }
 
-func (m *model) find(job int64) *modelEntry {
+func (m *model) find(id string) *modelEntry {
 	for _, e := range m.entries {
-		if e.Job == job {
+		if e.ID == id {
 			return e
 		}
 	}
@@ -87,7 +93,7 @@ func (m *model) makeDue(e *modelEntry, at time.Time) {
 
 func (m *model) push(p dispatch.Entry) {
 	later := p.NotBefore.After(m.now)
-	e := m.find(p.Job)
+	e := m.find(p.ID)
 	switch {
 	case e == nil:
 		e = &modelEntry{Entry: p}
@@ -106,7 +112,7 @@ func (m *model) push(p dispatch.Entry) {
 
 // held returns the entry that a lease holds, nil if it is outdated.
 func (m *model) held(l dispatch.Lease) *modelEntry {
-	if e := m.find(l.Job); e != nil && e.state == modelLeased && e.token == l.Token {
+	if e := m.find(l.ID); e != nil && e.state == modelLeased && e.token == l.Token {
 		return e
 	}
 	return nil
@@ -143,8 +149,8 @@ func (m *model) release(l dispatch.Lease, at time.Time) {
 	m.settle()
 }
 
-func (m *model) remove(job int64) {
-	if e := m.find(job); e != nil && e.state != modelLeased {
+func (m *model) remove(id string) {
+	if e := m.find(id); e != nil && e.state != modelLeased {
 		m.drop(e)
 		m.settle()
 	}
@@ -162,17 +168,16 @@ func (m *model) resume(lane string) {
 	m.settle()
 }
 
-// settle notes which lanes can give something and since when, and forgets the
-// count of HIGH entries where no LOW waits.
+// settle notes which lanes can give something and since when.
 func (m *model) settle() {
 	for _, lane := range modelLanes {
-		if !m.open(lane) {
-			delete(m.turn, lane)
-		} else if m.turn[lane] == 0 {
-			m.turn[lane] = m.tick()
-		}
-		if len(m.waiting(lane, domain.PriorityLow)) == 0 {
-			m.highs[lane] = 0
+		for _, p := range []domain.Priority{domain.PriorityHigh, domain.PriorityLow} {
+			seat := modelSeat{lane, p}
+			if !m.open(lane) || len(m.waiting(lane, p)) == 0 {
+				delete(m.turn, seat)
+			} else if m.turn[seat] == 0 {
+				m.turn[seat] = m.tick()
+			}
 		}
 	}
 }
@@ -181,16 +186,13 @@ func (m *model) open(lane string) bool {
 	if _, parked := m.parked[lane]; parked {
 		return false
 	}
-	ready, leased := 0, 0
+	leased := 0
 	for _, e := range m.entries {
-		if e.Lane == lane && e.state == modelReady {
-			ready++
-		}
 		if e.Lane == lane && e.state == modelLeased {
 			leased++
 		}
 	}
-	return ready > 0 && (m.laneLimit == 0 || leased < m.laneLimit)
+	return m.laneLimit == 0 || leased < m.laneLimit
 }
 
 // waiting returns a lane's ready entries of one priority, the next one first.
@@ -217,26 +219,35 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
+// first returns the lane whose turn it is to give something of a priority.
+func (m *model) first(p domain.Priority) (seat modelSeat, found bool) {
+	for other, since := range m.turn {
+		if other.priority == p && (!found || since < m.turn[seat]) {
+			seat, found = other, true
+		}
+	}
+	return seat, found
+}
+
 // take hands out the next entry, nil if nothing can be had.
 func (m *model) take() *modelEntry {
-	if len(m.turn) == 0 {
+	seat, isHigh := m.first(domain.PriorityHigh)
+	low, isLow := m.first(domain.PriorityLow)
+	switch {
+	case !isHigh && !isLow:
 		return nil
+	case isLow && (!isHigh || m.highs >= 9):
+		seat, m.highs = low, 0
+	case isLow:
+		m.highs++
+	default:
+		m.highs = 0
 	}
-	lanes := slices.Collect(maps.Keys(m.turn))
-	lane := slices.MinFunc(lanes, func(a, b string) int { return cmp.Compare(m.turn[a], m.turn[b]) })
-	highs, lows := m.waiting(lane, domain.PriorityHigh), m.waiting(lane, domain.PriorityLow)
-	var e *modelEntry
-	if len(highs) == 0 || len(lows) > 0 && m.highs[lane] == 9 {
-		e = lows[0]
-		m.highs[lane] = 0
-	} else {
-		e = highs[0]
-		m.highs[lane]++
-	}
+	e := m.waiting(seat.lane, seat.priority)[0]
 	e.state, e.returned = modelLeased, true
 	e.deliveries++
 	e.when = modelTime{m.now.Add(m.lease), m.tick()}
-	delete(m.turn, lane)
+	delete(m.turn, seat)
 	m.settle()
 	return e
 }

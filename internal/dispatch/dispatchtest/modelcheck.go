@@ -1,11 +1,8 @@
 package dispatchtest
 
 import (
-	"context"
-	"errors"
 	"flag"
-	"math/rand/v2"
-	"os"
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -14,15 +11,16 @@ import (
 
 	"sluice/internal/dispatch"
 	"sluice/internal/domain"
+	"sluice/internal/testkit"
 )
 
 var modelLanes = []string{"a", "b", "c"}
 
 // checkModel does the same random things to a dispatcher and to the model.
 func checkModel(t *testing.T, f Factory) {
-	checks := 40
+	checks := testkit.Effort(25, 200)
 	if f.FakeClock {
-		checks = 1000
+		checks = testkit.Effort(300, 3000)
 	}
 	setRapid(t, checks)
 	rapid.Check(t, func(t *rapid.T) {
@@ -37,15 +35,7 @@ func checkModel(t *testing.T, f Factory) {
 // setRapid tells rapid how many cases to try and with which seed. It prints the
 // seed and takes it from SLUICE_TEST_SEED if that is set.
 func setRapid(t *testing.T, checks int) {
-	seed := rand.Uint64()
-	if s := os.Getenv("SLUICE_TEST_SEED"); s != "" {
-		given, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatalf("SLUICE_TEST_SEED=%q is not a number: %v", s, err)
-		}
-		seed = given
-	}
-	t.Logf("SLUICE_TEST_SEED=%d", seed)
+	seed := testkit.Seed(t)
 	settings := map[string]string{
 		"rapid.seed":       strconv.FormatUint(seed, 10),
 		"rapid.checks":     strconv.Itoa(checks),
@@ -65,6 +55,8 @@ type comparison struct {
 	*model
 	// leases holds every lease ever handed out, outdated ones too.
 	leases []dispatch.Lease
+	// drawn are the instants that were drawn.
+	drawn map[time.Time]bool
 }
 
 func (f Factory) compare(t *rapid.T) {
@@ -72,13 +64,8 @@ func (f Factory) compare(t *rapid.T) {
 	if f.LaneLimit {
 		limit = rapid.IntRange(0, 3).Draw(t, "lane limit")
 	}
-	lease := leaseUnits
-	if !f.FakeClock {
-		// No lease may run out while the model's time stands still.
-		lease = 1000 * leaseUnits
-	}
-	x := f.fixture(t, lease, limit)
-	c := &comparison{fixture: x, rt: t, model: newModel(time.Now(), time.Duration(lease)*x.unit, limit)}
+	x := f.fixture(t, leaseUnits, limit)
+	c := &comparison{fixture: x, rt: t, model: newModel(x.now(), leaseUnits*unit, limit), drawn: make(map[time.Time]bool)}
 	actions := map[string]func(*rapid.T){
 		"push":      c.doPush,
 		"push many": c.doPushMany,
@@ -88,11 +75,14 @@ func (f Factory) compare(t *rapid.T) {
 		"park":      c.doPark,
 		"resume":    c.doResume,
 		"remove":    c.doRemove,
+		"renew":     c.doRenew,
+		"pass":      c.doPass,
 		"":          c.compareStats,
 	}
-	if x.fake {
-		actions["renew"] = c.doRenew
-		actions["pass"] = c.doPass
+	if !f.FakeClock {
+		for name, do := range actions {
+			actions[name] = c.later(do)
+		}
 	}
 	t.Repeat(actions)
 	c.drain()
@@ -100,7 +90,7 @@ func (f Factory) compare(t *rapid.T) {
 
 func (c *comparison) drawEntry() dispatch.Entry {
 	e := dispatch.Entry{
-		Job:      rapid.Int64Range(1, 60).Draw(c.rt, "job"),
+		ID:       c.drawID(),
 		Lane:     rapid.SampledFrom(modelLanes).Draw(c.rt, "lane"),
 		Priority: rapid.SampledFrom([]domain.Priority{domain.PriorityHigh, domain.PriorityLow}).Draw(c.rt, "priority"),
 		Class:    rapid.SampledFrom([]domain.Class{domain.ClassChild, domain.ClassDiscovery}).Draw(c.rt, "class"),
@@ -111,13 +101,35 @@ func (c *comparison) drawEntry() dispatch.Entry {
 	return e
 }
 
-// drawInstant returns an instant around now. Where time is real it is far
-// away, so that the comparison does not depend on how fast it runs.
-func (c *comparison) drawInstant() time.Time {
-	if !c.fake {
-		return time.Now().Add(time.Hour + rapid.SampledFrom([]time.Duration{-2 * time.Hour, 0, time.Hour}).Draw(c.rt, "hours"))
+// drawID returns one of sixty ids, of which most are jobs.
+func (c *comparison) drawID() string {
+	number := rapid.Int64Range(1, 60).Draw(c.rt, "id")
+	switch number % 6 {
+	case 0:
+		return fmt.Sprintf("request:%d/17", number)
+	case 1:
+		return fmt.Sprintf("timer:%d:tea: for two, at 5", number)
 	}
-	return c.now.Add(time.Duration(rapid.IntRange(-2, 40).Draw(c.rt, "units")) * c.unit / 2)
+	return dispatch.JobID(number)
+}
+
+// later does something at an instant of its own. In which order things happen
+// that fall on one instant is promised by an adapter alone.
+func (c *comparison) later(do func(*rapid.T)) func(*rapid.T) {
+	return func(t *rapid.T) {
+		c.passBoth(time.Millisecond)
+		do(t)
+	}
+}
+
+// drawInstant returns an instant around now; see later.
+func (c *comparison) drawInstant() time.Time {
+	at := c.model.now.Add(time.Duration(rapid.IntRange(-2, 40).Draw(c.rt, "units")) * unit / 2)
+	for c.fixture.clock != nil && c.drawn[at] {
+		at = at.Add(time.Millisecond)
+	}
+	c.drawn[at] = true
+	return at
 }
 
 func (c *comparison) drawLease() dispatch.Lease {
@@ -147,24 +159,13 @@ func (c *comparison) pushBoth(entries ...dispatch.Entry) {
 }
 
 func (c *comparison) doLease(*rapid.T) {
-	n := rapid.IntRange(1, 12).Draw(c.rt, "n")
-	if !c.fake && len(c.turn) == 0 {
-		c.expectNone()
-		return
-	}
-	c.leaseBoth(n)
+	c.leaseBoth(rapid.IntRange(1, 12).Draw(c.rt, "n"))
 }
 
 // leaseBoth leases from both. If nothing is ready, both wait for the same
 // instant.
 func (c *comparison) leaseBoth(n int) (got int) {
-	leases := c.fixture.lease(n)
-	if c.fake {
-		c.waitFor(dispatch.MaxWait)
-		if !time.Now().Equal(c.now) {
-			c.Fatalf("lease returned at %v, want %v", time.Now(), c.now)
-		}
-	}
+	leases := c.leaseAt(n)
 	for _, l := range leases {
 		want := c.take()
 		if want == nil {
@@ -180,6 +181,28 @@ func (c *comparison) leaseBoth(n int) (got int) {
 	}
 	c.leases = append(c.leases, leases...)
 	return len(leases)
+}
+
+// leaseAt leases when the model has something to give. In a bubble the
+// dispatcher itself waits until then; a clock is moved there first, because a
+// call that waits on it may be a little late.
+func (c *comparison) leaseAt(n int) (leases []dispatch.Lease) {
+	if c.fixture.clock == nil {
+		leases = c.fixture.lease(n)
+	}
+	c.waitFor(dispatch.MaxWait)
+	if c.fixture.clock == nil {
+		if now := c.fixture.now(); !now.Equal(c.model.now) {
+			c.Fatalf("lease returned at %v, want %v", now, c.model.now)
+		}
+		return leases
+	}
+	c.fixture.clock.AdvanceTo(c.model.now)
+	if len(c.turn) == 0 {
+		c.expectNone()
+		return nil
+	}
+	return c.fixture.lease(n)
 }
 
 func (c *comparison) doAck(*rapid.T) {
@@ -219,15 +242,19 @@ func (c *comparison) doResume(*rapid.T) {
 }
 
 func (c *comparison) doRemove(*rapid.T) {
-	job := rapid.Int64Range(1, 60).Draw(c.rt, "job")
-	c.ok(c.Remove(c.Context(), job))
-	c.remove(job)
+	id := c.drawID()
+	c.ok(c.Remove(c.Context(), id))
+	c.model.remove(id)
 }
 
 func (c *comparison) doPass(*rapid.T) {
 	halves := rapid.IntRange(1, 30).Draw(c.rt, "half units")
-	time.Sleep(time.Duration(halves) * c.unit / 2)
-	c.advance(time.Now())
+	c.passBoth(time.Duration(halves) * unit / 2)
+}
+
+func (c *comparison) passBoth(d time.Duration) {
+	c.passTime(d)
+	c.advance(c.fixture.now())
 }
 
 func (c *comparison) compareStats(*rapid.T) {
@@ -249,10 +276,6 @@ func (c *comparison) drain() {
 		c.ok(c.Resume(c.Context(), lane))
 		c.resume(lane)
 	}
-	if !c.fake {
-		c.drainReady()
-		return
-	}
 	for len(c.entries) > 0 {
 		got := c.leaseBoth(100)
 		for _, l := range c.leases[len(c.leases)-got:] {
@@ -261,20 +284,4 @@ func (c *comparison) drain() {
 		}
 	}
 	c.expectStats(dispatch.Stats{})
-}
-
-// drainReady finishes what needs no time to pass.
-func (c *comparison) drainReady() {
-	for len(c.turn) > 0 {
-		got := c.leaseBoth(100)
-		c.fixture.ack(c.leases[len(c.leases)-got:]...)
-		for _, l := range c.leases[len(c.leases)-got:] {
-			c.model.ack(l)
-		}
-	}
-	ctx, cancel := context.WithTimeout(c.Context(), c.unit/4)
-	defer cancel()
-	if leases, err := c.Lease(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
-		c.Fatalf("leased %+v, %v, want nothing to be left", leases, err)
-	}
 }

@@ -24,7 +24,7 @@ func dueWaitsForItsInstant(x *fixture) {
 	x.push(at(high("a", 1), when))
 	x.expectNone()
 	x.expect(1)
-	x.expectAt("the due entry", time.Now(), when)
+	x.expectAt("the due entry", x.now(), when)
 }
 
 func dueInThePastIsReady(x *fixture) {
@@ -59,7 +59,7 @@ func pushMovesUp(x *fixture) {
 	x.expect(2)
 	x.push(at(high("a", 1), when))
 	x.expect(1)
-	x.expectAt("the entry that moved up", time.Now(), when)
+	x.expectAt("the entry that moved up", x.now(), when)
 	x.pass(1)
 	x.expectNone()
 }
@@ -86,7 +86,7 @@ func parkedLaneOpensByItself(x *fixture) {
 	x.push(high("a", 1), high("a", 2), high("a", 3))
 	x.ok(x.Park(x.Context(), "a", until))
 	leases := x.lease(10)
-	x.expectAt("the parked lane", time.Now(), until)
+	x.expectAt("the parked lane", x.now(), until)
 	x.expectJobs(waiting{leases: leases}, 1, 2, 3)
 }
 
@@ -98,7 +98,7 @@ func parkKeepsTheLaterInstant(x *fixture) {
 	x.ok(x.Park(x.Context(), "b", x.in(2)))
 	x.ok(x.Park(x.Context(), "b", x.in(500)))
 	x.expect(1)
-	x.expectAt("the parked lane", time.Now(), until)
+	x.expectAt("the parked lane", x.now(), until)
 	x.expectNone()
 }
 
@@ -118,7 +118,7 @@ func resumeOpensAtOnce(x *fixture) {
 	until := x.in(2)
 	x.ok(x.Park(x.Context(), "a", until))
 	x.expect(2)
-	x.expectAt("the lane parked again", time.Now(), until)
+	x.expectAt("the lane parked again", x.now(), until)
 }
 
 func resumeOfAnOpenLane(x *fixture) {
@@ -133,7 +133,7 @@ func dueInAParkedLane(x *fixture) {
 	x.ok(x.Park(x.Context(), "a", until))
 	x.push(at(high("a", 1), x.in(1)), at(high("a", 2), x.in(5)))
 	x.expect(1)
-	x.expectAt("the entry of the parked lane", time.Now(), until)
+	x.expectAt("the entry of the parked lane", x.now(), until)
 	x.expect(2)
 }
 

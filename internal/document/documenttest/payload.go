@@ -100,12 +100,11 @@ func fields(x *fixture) {
 		func(f *document.Fields) { f.Fork = true },
 		func(f *document.Fields) { f.Private = true },
 		func(f *document.Fields) { f.External = true },
-		func(f *document.Fields) { f.Deleted = true },
 		func(f *document.Fields) { f.Truncated = true },
 		func(f *document.Fields) { f.Measured = true },
 	}
 	for mask := range 1 << len(setters) {
-		d := issue(2, fmt.Sprintf("flags-%06b", mask), 1)
+		d := issue(2, fmt.Sprintf("flags-%05b", mask), 1)
 		for i, set := range setters {
 			if mask&(1<<i) != 0 {
 				set(&d.Fields)

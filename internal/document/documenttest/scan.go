@@ -21,7 +21,7 @@ var scanCases = []testCase{
 
 // scanOrder stores more documents than any reasonable batch, out of order.
 func scanOrder(x *fixture) {
-	kinds := []document.Kind{document.KindCommit, document.KindIssue, document.KindPull}
+	kinds := []document.Kind{KindCommit, KindIssue, KindPull}
 	const each = 600
 	var docs []document.Document
 	for account := int64(1); account <= 2; account++ {
@@ -53,7 +53,7 @@ func scanOrder(x *fixture) {
 			}
 		}
 	}
-	if got := x.scan(document.Query{Account: 2, Kind: document.KindIssue}); len(got) != each {
+	if got := x.scan(document.Query{Account: 2, Kind: KindIssue}); len(got) != each {
 		x.Errorf("%d documents of one kind, want %d", len(got), each)
 	}
 }
@@ -64,7 +64,7 @@ func scanFilters(x *fixture) {
 			d := issue(account, fmt.Sprintf("%d", i), i)
 			d.Repository = int64(10 + i%2)
 			if i >= 4 {
-				d.Kind = document.KindPull
+				d.Kind = KindPull
 			}
 			x.upsert(d)
 		}
@@ -75,11 +75,11 @@ func scanFilters(x *fixture) {
 		want []string
 	}{
 		{"account", document.Query{Account: 1}, []string{"0", "1", "2", "3", "4", "5"}},
-		{"kind of all accounts", document.Query{Kind: document.KindPull}, []string{"4", "5", "4", "5"}},
+		{"kind of all accounts", document.Query{Kind: KindPull}, []string{"4", "5", "4", "5"}},
 		{"repository", document.Query{Account: 2, Repository: 11}, []string{"1", "3", "5"}},
 		{"since is inclusive", document.Query{Account: 1, Since: instant(4)}, []string{"4", "5"}},
 		{"until is exclusive", document.Query{Account: 1, Until: instant(2)}, []string{"0", "1"}},
-		{"all of them", document.Query{Account: 1, Kind: document.KindIssue, Repository: 10, Since: instant(1), Until: instant(3)}, []string{"2"}},
+		{"all of them", document.Query{Account: 1, Kind: KindIssue, Repository: 10, Since: instant(1), Until: instant(3)}, []string{"2"}},
 		{"an unknown account", document.Query{Account: 9}, []string{}},
 		{"an unknown kind", document.Query{Kind: "nothing"}, []string{}},
 	} {
@@ -142,14 +142,16 @@ func scanWhileWriting(x *fixture) {
 }
 
 func count(x *fixture) {
-	kinds := map[document.Kind]int64{document.KindProfile: 1, document.KindCommit: 7, document.KindEvent: 3}
+	kinds := map[document.Kind]int64{KindProfile: 1, KindCommit: 7, KindEvent: 3}
 	for kind, n := range kinds {
 		for i := range n {
 			d := issue(1, fmt.Sprint(i), 1)
-			d.Kind, d.Deleted = kind, i == 0
+			d.Kind, d.Repository = kind, 7
 			x.upsert(d, d)
 		}
 	}
+	// What is gone counts as well.
+	x.ok(x.MarkDeleted(x.Context(), []document.Absence{{Account: 1, Repository: 7, Why: document.GoneDeleted, Since: instant(2000)}}))
 	got, err := x.Count(x.Context(), 1)
 	x.ok(err)
 	if len(got) != len(kinds) {

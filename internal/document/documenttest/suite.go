@@ -17,20 +17,38 @@ import (
 
 // Factory opens stores for the cases.
 type Factory struct {
-	// New opens an empty store that nothing else uses. The store is closed
-	// when the test ends.
-	New func(t *testing.T) document.Store
+	// Open makes an empty database that nothing else uses, and returns what opens
+	// a store of declared kinds on it, as another process would each time, where
+	// there can be several. Stores are closed when the test ends.
+	Open func(t *testing.T) func(document.Kinds) (document.Store, error)
+}
+
+func (f Factory) open(t *testing.T, kinds document.Kinds) *fixture {
+	t.Helper()
+	store, err := f.Open(t)(kinds)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return &fixture{TB: t, Store: store}
 }
 
 // Run runs every case.
 func Run(t *testing.T, f Factory) {
-	cases := slices.Concat(upsertCases, payloadCases, scanCases, deletedCases)
+	cases := slices.Concat(upsertCases, payloadCases, scanCases, deletedCases, goneCases, purgeCases)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.check(&fixture{TB: t, Store: f.New(t)})
+			c.check(f.open(t, Kinds()))
 		})
 	}
+	for _, c := range ownCases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.check(f.open(t, kindsWithOwn()))
+		})
+	}
+	t.Run("ColumnsDeclaredLater", func(t *testing.T) { declaredLater(t, f) })
+	t.Run("ColumnsDeclaredOtherwise", func(t *testing.T) { declaredOtherwise(t, f) })
 }
 
 type testCase struct {
@@ -116,10 +134,10 @@ func instant(n int) time.Time {
 
 func issue(account int64, name string, version int) document.Document {
 	return document.Document{
-		Key:     document.Key{Account: account, Kind: document.KindIssue, Name: name},
-		Version: instant(version),
-		Fields:  document.Fields{Title: fmt.Sprintf("%s v%d", name, version), CreatedAt: instant(version)},
-		Raw:     fmt.Appendf(nil, `{"name":%q,"version":%d}`, name, version),
+		Key:     document.Key{Account: account, Kind: KindIssue, Name: name},
+		Version: instant(version), SeenAt: instant(1000),
+		Fields: document.Fields{Title: fmt.Sprintf("%s v%d", name, version), CreatedAt: instant(version)},
+		Raw:    fmt.Appendf(nil, `{"name":%q,"version":%d}`, name, version),
 	}
 }
 
@@ -160,14 +178,14 @@ func newerWins(x *fixture) {
 	}
 	n, err := x.Count(x.Context(), 1)
 	x.ok(err)
-	if n[document.KindIssue] != int64(2*len(orders)) {
-		x.Errorf("%d documents, want %d", n[document.KindIssue], 2*len(orders))
+	if n[KindIssue] != int64(2*len(orders)) {
+		x.Errorf("%d documents, want %d", n[KindIssue], 2*len(orders))
 	}
 }
 
 func equalVersion(x *fixture) {
 	first, second := issue(1, "one", 1), issue(1, "one", 1)
-	second.Title, second.Raw, second.Deleted = "renamed", []byte(`"second"`), true
+	second.Title, second.Raw = "renamed", []byte(`"second"`)
 	x.upsert(first)
 	x.upsert(second)
 	x.expect(second)
@@ -200,7 +218,7 @@ func allOrNothing(x *fixture) {
 	old := issue(1, "old", 1)
 	x.upsert(old)
 	for _, wrong := range []document.Key{
-		{Kind: document.KindIssue, Name: "n"}, {Account: 1, Name: "n"}, {Account: 1, Kind: document.KindIssue},
+		{Kind: KindIssue, Name: "n"}, {Account: 1, Name: "n"}, {Account: 1, Kind: KindIssue},
 	} {
 		bad := issue(1, "bad", 1)
 		bad.Key = wrong
@@ -219,13 +237,13 @@ func allOrNothing(x *fixture) {
 
 func isolated(x *fixture) {
 	a, b, c := issue(1, "same", 1), issue(2, "same", 9), issue(1, "same", 5)
-	c.Kind = document.KindPull
+	c.Kind = KindPull
 	x.upsert(a, b, c)
 	for _, d := range []document.Document{a, b, c} {
 		x.expect(d)
 	}
 	for account, want := range map[int64]map[document.Kind]int64{
-		1: {document.KindIssue: 1, document.KindPull: 1}, 2: {document.KindIssue: 1}, 3: {},
+		1: {KindIssue: 1, KindPull: 1}, 2: {KindIssue: 1}, 3: {},
 	} {
 		n, err := x.Count(x.Context(), account)
 		x.ok(err)

@@ -30,6 +30,11 @@ type noopParams struct {
 // Name implements source.Source.
 func (n *Noop) Name() string { return "noop" }
 
+// Describe implements source.Source.
+func (n *Noop) Describe() source.Description {
+	return source.Description{Name: n.Name(), Title: "nothing"}
+}
+
 // CheckLogin implements source.Source.
 func (n *Noop) CheckLogin(login string) error {
 	if login == "" {

@@ -3,6 +3,7 @@ package enginetest
 import (
 	"context"
 
+	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/quota"
 	"sluice/internal/source"
@@ -13,6 +14,8 @@ import (
 type Script struct {
 	Roots  []domain.JobSpec
 	Answer func(context.Context, source.Call) source.Result
+	// Kinds are those of the documents that it answers with.
+	Kinds document.Kinds
 	// Key, if set, names the remembered page of a job.
 	Key func(domain.JobSpec) string
 }
@@ -29,6 +32,11 @@ func Item(typ, resource string) domain.JobSpec {
 
 // Name implements source.Source.
 func (s *Script) Name() string { return "script" }
+
+// Describe implements source.Source.
+func (s *Script) Describe() source.Description {
+	return source.Description{Name: s.Name(), Title: "a script", Kinds: s.Kinds}
+}
 
 // CheckLogin implements source.Source.
 func (s *Script) CheckLogin(login string) error {

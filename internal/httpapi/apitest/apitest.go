@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/config"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/engine/enginetest"
@@ -28,6 +29,8 @@ import (
 type Options struct {
 	// APIToken guards the API if set.
 	APIToken string
+	// Audit replaces the audit log, if set.
+	Audit func(httpapi.AuditLog) httpapi.AuditLog
 	// OnCall decides the calls of accounts at the source "noop"; nil lets all
 	// succeed.
 	OnCall func(source.Call) (source.Result, bool)
@@ -64,15 +67,19 @@ func Start(t testing.TB, o Options) *Service {
 	s.Lifecycle.Ready()
 
 	scraped, err := metrics.New(metrics.Sources{
-		Engine: s.Engine, Runs: s.State, Dispatch: s.Dispatch, Quota: s.Quota, SQL: s.DB,
+		Engine: s.Engine, State: s.State, Dispatch: s.Dispatch, Quota: s.Quota, SQL: s.DB,
 	}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
+	var audit httpapi.AuditLog = s.Audit
+	if o.Audit != nil {
+		audit = o.Audit(audit)
+	}
 	handler := httpapi.New(httpapi.Deps{
 		Orchestrator: s.Engine, Observer: s.Engine, Reader: s.State, Quota: s.Quota,
-		Statistics: s.Statistics, Documents: s.Documents,
-		Metrics: scraped, Lifecycle: s.Lifecycle, Log: log,
+		Statistics: s.Statistics, Documents: s.Documents, Sources: []source.Description{github.Describe()},
+		Metrics: scraped, Keys: s.Keys, Lifecycle: s.Lifecycle, Log: log, Tokens: s.Tokens, Audit: audit,
 	}, httpapi.Options{APIToken: o.APIToken, Version: "test"})
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = httpapi.NewServer(handler, log)
@@ -95,10 +102,12 @@ func openEngine(t testing.TB, o Options, upstream string, log *slog.Logger) *wir
 	if jobs == 0 {
 		jobs = 3
 	}
+	settings := config.Embedded(t.TempDir())
+	settings.HTTP.Token = o.APIToken
 	w, err := wiring.Open(t.Context(), wiring.Options{
-		DataDir: t.TempDir(), Holder: "test",
+		Config: settings, Holder: "test",
 		Sources: []source.Source{gh, &enginetest.Noop{Jobs: jobs, FanOut: 10, OnCall: o.OnCall}},
-		Quota:   wiring.GitHubQuota(0),
+		Quota:   github.Describe().Quota(0),
 		Engine:  engine.Config{Workers: 4, Log: log},
 	})
 	if err != nil {

@@ -2,11 +2,6 @@ package wire
 
 import "sluice/internal/archive"
 
-// ArchiveList is what is archived, by source and day.
-type ArchiveList struct {
-	Days []ArchiveDay `json:"days" nullable:"false"`
-}
-
 // ArchiveDay is what was stored on one day, in UTC, of one source.
 type ArchiveDay struct {
 	Day    string `json:"day"`
@@ -20,7 +15,7 @@ type ArchiveDay struct {
 
 // ArchiveVerifyRequest says what is read back.
 type ArchiveVerifyRequest struct {
-	Days   []string `json:"days,omitempty" maxItems:"1000" doc:"Days such as 2026-10-16, in UTC; all if there is none"`
+	Days   []string `json:"days,omitempty" maxItems:"1000" doc:"Days such as 2026-10-16, in UTC; all if none is given"`
 	Source string   `json:"source,omitempty" maxLength:"50"`
 }
 
@@ -36,7 +31,7 @@ type ArchiveVerified struct {
 
 // ArchiveRestoreRequest says what is put back.
 type ArchiveRestoreRequest struct {
-	Source string `json:"source,omitempty" maxLength:"50" doc:"Such as maplestory"`
+	Source string `json:"source,omitempty" maxLength:"50" doc:"The name of the upstream"`
 	Key    string `json:"key,omitempty" maxLength:"300" doc:"One entity; needs its source"`
 	From   string `json:"from,omitempty" maxLength:"10" doc:"The first day, such as 2026-10-16, in UTC"`
 	To     string `json:"to,omitempty" maxLength:"10" doc:"The last day, which is included"`

@@ -1,10 +1,8 @@
 package wire
 
-import "sluice/internal/refresh"
-
 // RefreshRequest asks for entities to be refreshed.
 type RefreshRequest struct {
-	Source        string   `json:"source" minLength:"1" maxLength:"50" doc:"Such as maplestory"`
+	Source        string   `json:"source" minLength:"1" maxLength:"50" doc:"The name of the upstream"`
 	Keys          []string `json:"keys" minItems:"1" maxItems:"1000" doc:"Such as item-equipment:OCID"`
 	Priority      string   `json:"priority,omitempty" enum:"HIGH,LOW" doc:"HIGH unless given"`
 	CorrelationID string   `json:"correlation_id,omitempty" maxLength:"100" doc:"Leads to the log lines of this request"`
@@ -22,13 +20,6 @@ type RefreshResult struct {
 	Version int64  `json:"version"`
 }
 
-// DeadLetterList is one page of dead letters, and how many there are of each
-// cause.
-type DeadLetterList struct {
-	Letters []refresh.DeadLetter `json:"letters" nullable:"false"`
-	Counts  map[string]int64     `json:"counts"`
-}
-
 // LettersRequest names dead letters.
 type LettersRequest struct {
 	IDs []string `json:"ids,omitempty" maxItems:"1000"`
@@ -39,6 +30,3 @@ type LettersRequest struct {
 type LettersAnswer struct {
 	Letters int `json:"letters"`
 }
-
-// EventSnapshot is the name of events whose data is a refresh.Answer.
-const EventSnapshot = "snapshot"

@@ -20,15 +20,15 @@ type Schedule struct {
 
 // Policy is a schedule.Policy as people write it.
 type Policy struct {
-	Off          *bool  `json:"off,omitempty" doc:"Collect it only when somebody asks"`
-	Every        string `json:"every,omitempty" maxLength:"50" doc:"So long after the last run began, such as 6h"`
+	Off          *bool  `json:"off,omitempty" doc:"Collect it only on request"`
+	Every        string `json:"every,omitempty" maxLength:"50" doc:"Time from the start of one run to the next, such as 6h"`
 	Cron         string `json:"cron,omitempty" maxLength:"200" doc:"Minute, hour, day, month and weekday, such as 0 3 * * *"`
 	Zone         string `json:"zone,omitempty" maxLength:"100" doc:"The time zone of cron and quiet, such as Asia/Seoul"`
-	Quiet        string `json:"quiet,omitempty" maxLength:"100" doc:"Begin no run then, such as 22:00-06:00"`
-	AfterSuccess string `json:"after_success,omitempty" maxLength:"50" doc:"So long after the quota resets; 5m unless given"`
-	AfterFailure string `json:"after_failure,omitempty" maxLength:"50" doc:"Failed jobs are tried again so long after the run ended; 30m unless given"`
-	AfterQuota   string `json:"after_quota,omitempty" maxLength:"50" doc:"A run that waits for quota goes on so long after the reset; 0s unless given"`
-	Spread       string `json:"spread,omitempty" maxLength:"50" doc:"Starts are moved apart by at most this; 10m unless given"`
+	Quiet        string `json:"quiet,omitempty" maxLength:"100" doc:"Hours in which no run begins, such as 22:00-06:00"`
+	AfterSuccess string `json:"after_success,omitempty" maxLength:"50" doc:"The next run starts this long after the quota resets; 5m unless given"`
+	AfterFailure string `json:"after_failure,omitempty" maxLength:"50" doc:"Failed jobs are retried this long after the run ended; 30m unless given"`
+	AfterQuota   string `json:"after_quota,omitempty" maxLength:"50" doc:"A run that waits for quota resumes this long after the reset; 0s unless given"`
+	Spread       string `json:"spread,omitempty" maxLength:"50" doc:"Starts are spread over at most this time; 10m unless given"`
 }
 
 // PolicyOf shows a policy.

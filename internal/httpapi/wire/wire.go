@@ -13,35 +13,41 @@ import (
 
 // SignupRequest names an account to collect and the credential to do it with.
 type SignupRequest struct {
-	Source string `json:"source" minLength:"1" maxLength:"50" doc:"The upstream, such as github"`
+	Source string `json:"source" minLength:"1" maxLength:"50" doc:"The name of the upstream"`
 	Login  string `json:"login" minLength:"1" maxLength:"200" doc:"The account's name at the upstream"`
-	Token  string `json:"token" minLength:"1" maxLength:"4096" pattern:"^[!-~]+$" patternDescription:"a token without spaces" format:"password" writeOnly:"true" doc:"The credential; stored encrypted and never shown again"`
+	Token  string `json:"token" minLength:"1" maxLength:"16384" pattern:"^([!-~]+|app:[\\s!-~]+)$" patternDescription:"a token without spaces, or app:{…} of an app" format:"password" writeOnly:"true" doc:"The credential; stored encrypted and never shown again"`
+	Start  *bool  `json:"start,omitempty" doc:"false adds the account without collecting it"`
+}
+
+// DryRunRequest names an account, known or not, whose next collection is to be
+// priced. Without a token a known account's own is used.
+type DryRunRequest struct {
+	Source string `json:"source" minLength:"1" maxLength:"50" doc:"The name of the upstream"`
+	Login  string `json:"login" minLength:"1" maxLength:"200" doc:"The account's name at the upstream"`
+	Token  string `json:"token,omitempty" maxLength:"4096" pattern:"^[!-~]*$" patternDescription:"a token without spaces" format:"password" writeOnly:"true" doc:"The credential; it is not stored"`
 }
 
 // SignupAnswer is the stored account and its active run.
 type SignupAnswer struct {
 	Account domain.Account `json:"account"`
-	Run     domain.Run     `json:"run"`
+	// Run is absent if the account was added without collecting it.
+	Run domain.Run `json:"run,omitzero"`
 	// Started is false when a run was under way already: then only the
 	// credential was renewed.
 	Started bool `json:"started" doc:"False if the run was under way already"`
 }
 
-// AccountList is every account.
-type AccountList struct {
-	Accounts []domain.Account `json:"accounts" nullable:"false"`
-}
-
-// AccountSettings is what an account's owner keeps for himself. What is left
-// out stays as it is.
+// AccountSettings is what is kept for an account's owner, and what it is
+// collected with. What is left out stays as it is.
 type AccountSettings struct {
-	Floor *int    `json:"floor,omitempty" minimum:"0" doc:"Calls of each quota window; 0 is the configured floor"`
+	Token *string `json:"token,omitempty" minLength:"1" maxLength:"16384" pattern:"^([!-~]+|app:[\\s!-~]+)$" patternDescription:"a token without spaces, or app:{…} of an app" format:"password" writeOnly:"true" doc:"A new credential; a paused account resumes with it"`
+	Floor *int    `json:"floor,omitempty" minimum:"0" doc:"Calls of each quota window; 0 means the configured floor"`
 	Hours *string `json:"hours,omitempty" maxLength:"100" doc:"A time of day, such as 09:00-18:00 Asia/Seoul; empty for none"`
 }
 
 // ReasonRequest says why something is paused or canceled.
 type ReasonRequest struct {
-	Reason string `json:"reason,omitempty" maxLength:"1000" doc:"Shown wherever the effect is seen"`
+	Reason string `json:"reason,omitempty" maxLength:"1000" doc:"Shown wherever the effect is visible"`
 }
 
 // RunRequest asks for a run, naming the account either way.
@@ -52,42 +58,59 @@ type RunRequest struct {
 	Priority  string `json:"priority,omitempty" enum:"HIGH,LOW" doc:"HIGH unless given"`
 }
 
-// RunList is one page of runs, newest first.
-type RunList struct {
-	Runs []domain.Run `json:"runs" nullable:"false"`
-	// NextBefore is the before of the next page; zero on the last.
-	NextBefore int64 `json:"next_before,omitempty" doc:"Give it as before to get the next page"`
-}
-
 // RunDetail is a run with how far it is and whether anything is missing.
 type RunDetail struct {
 	engine.Progress
 	LedgerSummary LedgerSummary      `json:"ledger_summary"`
-	Ledger        []state.LedgerLine `json:"ledger,omitempty" doc:"Every resource, when asked for with ledger=1"`
+	Ledger        []state.LedgerLine `json:"ledger,omitempty" doc:"Every resource, when asked for with ledger=1; of a pruned run, every type"`
 }
 
 // LedgerSummary adds up the pages of a run's resources.
 type LedgerSummary struct {
-	Resources   int `json:"resources"`
-	PagesKnown  int `json:"pages_known"`
-	PagesStored int `json:"pages_stored"`
-	PagesFailed int `json:"pages_failed" doc:"Failed or canceled"`
-	Items       int `json:"items"`
-	Gaps        int `json:"gaps" doc:"Resources of which a page is not stored"`
+	Resources    int `json:"resources"`
+	PagesKnown   int `json:"pages_known"`
+	PagesStored  int `json:"pages_stored"`
+	PagesFailed  int `json:"pages_failed"`
+	PagesDropped int `json:"pages_dropped" doc:"Canceled with the run, or because the upstream no longer has their resource"`
+	PagesUnknown int `json:"pages_unknown" doc:"Not stored, and may hold something"`
+	Items        int `json:"items"`
+	Gaps         int `json:"gaps" doc:"Resources of which something is not known to be stored; 0 only if everything is proven to be stored, or if the run was pruned and no page failed"`
+	// Because has no more than the first few of them.
+	Because []state.Gap `json:"because,omitempty" doc:"The first gaps, and why each is one"`
+	// Pruned is set when the jobs were deleted as their run ended long ago: what
+	// is left are the numbers of pages and items of each type.
+	Pruned bool `json:"pruned,omitempty" doc:"The jobs were deleted because the run ended long ago; its resources are no longer known"`
 }
 
-// Summarize adds up a ledger.
-func Summarize(lines []state.LedgerLine) LedgerSummary {
-	s := LedgerSummary{Resources: len(lines)}
+// maxBecause is how many gaps a summary explains; the ledger explains all.
+const maxBecause = 5
+
+// Summarize adds up the ledger of a run.
+func Summarize(run domain.Run, lines []state.LedgerLine) LedgerSummary {
+	gaps := state.Gaps(run, lines)
+	s := LedgerSummary{Resources: len(lines), Gaps: len(gaps), Because: gaps[:min(len(gaps), maxBecause)]}
 	for _, l := range lines {
 		s.PagesKnown += l.Known
 		s.PagesStored += l.Stored
 		s.PagesFailed += l.Failed
+		s.PagesDropped += l.Dropped
+		s.PagesUnknown += l.Unknown
 		s.Items += l.Items
-		if l.Stored < l.Known {
-			s.Gaps++
-		}
 	}
+	return s
+}
+
+// SummarizePruned adds up what is left of the ledger of a run whose jobs were
+// deleted, and explains its lines. All of the jobs had ended: what neither was
+// stored nor failed was dropped.
+func SummarizePruned(run domain.Run, lines []state.LedgerLine) LedgerSummary {
+	for i := range lines {
+		l := &lines[i]
+		l.Dropped = l.Known - l.Stored - l.Failed
+		l.Explain("", "")
+	}
+	s := Summarize(run, lines)
+	s.Resources, s.Pruned = 0, true
 	return s
 }
 
@@ -112,6 +135,7 @@ type Job struct {
 	Items      int                `json:"items"`
 	Pages      int                `json:"pages"`
 	CreatedAt  time.Time          `json:"created_at"`
+	StartedAt  time.Time          `json:"started_at,omitzero" doc:"When its last attempt began"`
 	FinishedAt time.Time          `json:"finished_at,omitzero"`
 }
 
@@ -122,31 +146,30 @@ func JobOf(j domain.Job) Job {
 		Type: j.Type, Resource: j.Resource, PageKey: j.PageKey, Bucket: j.Bucket,
 		Priority: j.Priority, Status: j.Status, Attempt: j.Attempt, Failures: j.Failures, Lost: j.Lost,
 		NotBefore: j.NotBefore, Error: j.Error, ErrorKind: j.ErrorKind, Items: j.Items, Pages: j.Pages,
-		CreatedAt: j.CreatedAt, FinishedAt: j.FinishedAt,
+		CreatedAt: j.CreatedAt, StartedAt: j.StartedAt, FinishedAt: j.FinishedAt,
 	}
 }
 
-// JobList is one page of jobs in id order.
-type JobList struct {
-	Jobs []Job `json:"jobs" nullable:"false"`
-	// NextAfter is the after of the next page; zero on the last.
-	NextAfter int64 `json:"next_after,omitempty" doc:"Give it as after to get the next page"`
-}
-
-// Quota is what is known about every owner's ration and who waits for it.
-type Quota struct {
-	Windows []quota.Window    `json:"windows" nullable:"false"`
-	Waits   []engine.LaneWait `json:"waits" nullable:"false"`
+// QuotaWindow is a ration with the accounts that draw on it.
+type QuotaWindow struct {
+	quota.Window
+	// Used is what was called of the window, or is being called.
+	Used   int      `json:"used"`
+	Logins []string `json:"logins" nullable:"false"`
 }
 
 // Problem is an error as RFC 9457 has it, with the code by which programs tell
 // errors apart.
 type Problem struct {
-	Title  string          `json:"title"`
-	Status int             `json:"status"`
-	Detail string          `json:"detail,omitempty"`
-	Code   domain.Code     `json:"code"`
-	Errors []ProblemDetail `json:"errors,omitempty"`
+	// Type is a path of the service that answered.
+	Type   string          `json:"type,omitempty" format:"uri-reference" doc:"Leads to a page about problems of this code"`
+	Title  string          `json:"title" doc:"The name of the status"`
+	Status int             `json:"status" doc:"The status of the answer"`
+	Detail string          `json:"detail,omitempty" doc:"What happened and what to do, for people"`
+	Code   domain.Code     `json:"code" doc:"Tells programs what happened"`
+	Errors []ProblemDetail `json:"errors,omitempty" nullable:"false" doc:"What is wrong with the request, if that is more than one thing"`
+	// Checks are told by /readyz to those who ask for them.
+	Checks []Check `json:"checks,omitempty" nullable:"false" doc:"What was looked at to find out whether the service is ready"`
 }
 
 // ProblemDetail is one of several things wrong with a request. What was sent
@@ -158,9 +181,34 @@ type ProblemDetail struct {
 
 // The names of the events in a stream.
 const (
+	EventSnapshot = "snapshot" // how things stand; the first event of a stream
 	EventProgress = "progress" // data is an engine.Progress
 	EventError    = "error"    // data is a Problem; the stream ends
 )
+
+// RunsSnapshot is how the active runs stand when somebody begins to follow all
+// runs. There may be several of them, if there are many runs.
+type RunsSnapshot struct {
+	Runs []engine.Progress `json:"runs" nullable:"false"`
+	More bool              `json:"more" doc:"Another snapshot follows with more of them"`
+	// Missed is set when more happened since the event that the reader had last
+	// than is told again.
+	Missed bool `json:"missed" doc:"Runs that began and ended since the last event are left out; list the runs to see them"`
+}
+
+// CompletionsSnapshot is where somebody begins to follow completions.
+type CompletionsSnapshot struct {
+	Position int64 `json:"position" doc:"What comes after it will be sent; it is the event's id"`
+	Missed   bool  `json:"missed" doc:"Completions after the position asked for are no longer kept"`
+}
+
+// Check is one of the things that the service needs.
+type Check struct {
+	Name   string `json:"name" doc:"What was looked at"`
+	Status string `json:"status" enum:"ok,failed"`
+	Error  string `json:"error,omitempty" doc:"Why it failed"`
+	TookMS int64  `json:"took_ms" doc:"How long the look took"`
+}
 
 // Heartbeat is how often a stream that has nothing to say shows that it is
 // alive.

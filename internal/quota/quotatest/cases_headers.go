@@ -23,7 +23,8 @@ func limitChange(s *suite) {
 	s.wantAvailable(ask(alice, core), 7)
 	s.spend(u, ask(alice, core), 7)
 	s.until(s.refused(ask(alice, core), quota.ReasonPrimary))
-	s.wantAvailable(ask(alice, core), 20)
+	s.spend(u, ask(alice, core), 1)
+	s.wantAvailable(ask(alice, core), 19)
 }
 
 func headersOutOfOrder(s *suite) {
@@ -216,7 +217,8 @@ func exhaustedWithRest(s *suite) {
 	retryAt := s.refused(ask(alice, core), quota.ReasonPrimary)
 	s.wantResetWait(retryAt, reset)
 	s.until(retryAt)
-	s.wantAvailable(ask(alice, core), 10)
+	s.answer(9, s.wholeSeconds(s.window))
+	s.wantAvailable(ask(alice, core), 9)
 }
 
 // skewedClock plays upstreams whose clocks are hours off: no call comes before

@@ -155,6 +155,7 @@ func retryAfterParks(s *suite) {
 	}
 	s.grant(ask(bob, core))
 	s.until(parked.Add(time.Millisecond))
+	s.spend(s.upstream(10), ask(alice, graphql), 1)
 	s.grant(ask(alice, core))
 	s.grant(ask(alice, graphql))
 }

@@ -43,16 +43,18 @@ func restartKeepsPark(s *suite) {
 	s.Crash()
 	retryAt := s.refused(ask(alice, graphql), quota.ReasonRetryAfter)
 	s.until(retryAt)
-	s.grant(ask(alice, graphql))
+	s.spend(s.upstream(10), ask(alice, graphql), 1)
 	s.grant(ask(alice, core))
 }
 
 func restartAfterEnd(s *suite) {
 	s.start(s.limits(10))
-	s.spend(s.upstream(10), ask(alice, core), 10)
+	u := s.upstream(10)
+	s.spend(u, ask(alice, core), 10)
 	s.Advance(2*s.window + 5*time.Second)
 	s.Crash()
-	s.wantAvailable(ask(alice, core), 10)
+	s.spend(u, ask(alice, core), 1)
+	s.wantAvailable(ask(alice, core), 9)
 }
 
 func restartKeepsPoints(s *suite) {
@@ -96,5 +98,6 @@ func snapshotsRise(s *suite) {
 		s.Fatalf("Seq %d after a restart, want more than %d", d.Window.Seq, last.Seq)
 	}
 	s.settle(p, quota.Response{})
+	s.settle(d.Permit, quota.Response{Succeeded: true})
 	s.wantAvailable(ask(alice, core), 3)
 }

@@ -155,6 +155,14 @@ func (w *world) arrive(t *rapid.T, f *flight) {
 func (w *world) land(t *rapid.T) { w.arrive(t, w.pick(t, false)) }
 
 func (w *world) answer(t *rapid.T) {
+	f := w.settleOne(t)
+	if end := f.answer.Reset.Add(-w.up.Ahead); f.answer.Exhausted && end.After(w.closedUntil) {
+		w.closedUntil = end
+	}
+}
+
+// settleOne gives a landed call back with its answer.
+func (w *world) settleOne(t *rapid.T) *flight {
 	f := w.pick(t, true)
 	w.drop(f)
 	give := w.Keeper().Settle
@@ -166,9 +174,7 @@ func (w *world) answer(t *rapid.T) {
 		t.Fatalf("give back: %v", err)
 	}
 	w.Persist(snapshot)
-	if end := f.answer.Reset.Add(-w.up.Ahead); f.answer.Exhausted && end.After(w.closedUntil) {
-		w.closedUntil = end
-	}
+	return f
 }
 
 func (w *world) lose(t *rapid.T) {

@@ -17,6 +17,9 @@ type Features struct {
 	// waits, windows are a few seconds long, and the property tests, which
 	// need to play years, do not apply.
 	FakeClock bool
+	// CasesAlone leaves the property tests out, for a second kind of server
+	// behind the same adapter.
+	CasesAlone bool
 }
 
 // Factory makes test benches for one adapter.
@@ -56,9 +59,14 @@ func Run(t *testing.T, f Factory) {
 		})
 	}
 	if f.Features.FakeClock {
-		for name, run := range resetCases() {
-			t.Run(name, func(t *testing.T) { run(newSuite(t, f)) })
+		for _, some := range []map[string]func(*suite){resetCases(), clockCases(), parkCases()} {
+			for name, run := range some {
+				t.Run(name, func(t *testing.T) { run(newSuite(t, f)) })
+			}
 		}
+	}
+	if f.Features.FakeClock && !f.Features.CasesAlone {
+		t.Run("property: a clock that is set costs one call", func(t *testing.T) { repeat(t, 10, f, clockCostsOneCall) })
 		t.Run("property: never a call too many", func(t *testing.T) { repeat(t, 15, f, neverTooMany) })
 		t.Run("property: the ration is used", func(t *testing.T) { repeat(t, 4, f, rationIsUsed) })
 	}
@@ -107,6 +115,8 @@ func cases() map[string]func(*suite) {
 		"snapshots rise":                         snapshotsRise,
 		"windows are listed":                     windowsListed,
 		"many callers at once":                   concurrentCallers,
+		"a floor that keeps everything":          floorKeepsAll,
+		"reset of an unknown owner":              resetUnknown,
 	}
 }
 

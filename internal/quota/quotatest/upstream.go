@@ -76,6 +76,20 @@ func (u *Upstream) Foreign(now time.Time, cost int) {
 	w.Used = min(w.Used+cost, u.Limit)
 }
 
+// LocalClockSet tells the model that the local clock was set forward by d (back
+// if negative): no time passed for the upstream.
+func (u *Upstream) LocalClockSet(d time.Duration) {
+	u.Ahead -= d
+	for i := range u.Usage {
+		u.Usage[i].FirstCall, u.Usage[i].End = u.Usage[i].FirstCall.Add(d), u.Usage[i].End.Add(d)
+	}
+	for _, stamps := range u.seen {
+		for i := range stamps {
+			stamps[i].at = stamps[i].at.Add(d)
+		}
+	}
+}
+
 // Reset is the local instant at which the current window ends, or now if
 // there is none.
 func (u *Upstream) Reset(now time.Time) time.Time {

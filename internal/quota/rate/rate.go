@@ -71,4 +71,7 @@ type Usage struct {
 	Daily      int64     `json:"daily"`
 	ResetsAt   time.Time `json:"resets_at"`
 	PausedTill time.Time `json:"paused_until,omitzero"`
+	// PerSecond is what is granted a second at most, LowPerSecond what LOW gets.
+	PerSecond    int `json:"per_second"`
+	LowPerSecond int `json:"low_per_second"`
 }

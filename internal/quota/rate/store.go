@@ -2,7 +2,6 @@ package rate
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +21,7 @@ type Spent struct {
 type Store interface {
 	// Load returns what was saved for a day (2026-03-01); zero if nothing was.
 	Load(ctx context.Context, upstream, day string) (Spent, error)
-	// Save keeps the larger of what is stored and this, by number of calls.
+	// Save keeps the larger of what is stored and this, of each count by itself.
 	Save(ctx context.Context, upstream, day string, s Spent) error
 }
 
@@ -43,7 +42,8 @@ type Ledger struct {
 	passed   func() time.Duration
 	running  atomic.Pointer[chan struct{}]
 
-	mu       sync.Mutex
+	// turn is whose it is to ask the store, and to read and write what follows.
+	turn     Turn
 	failed   error
 	failedAt time.Duration
 }
@@ -51,7 +51,7 @@ type Ledger struct {
 // NewLedger returns the ledger of an upstream. A nil store keeps nothing. passed
 // tells the time that passes.
 func NewLedger(upstream string, l Limits, s Store, passed func() time.Duration) *Ledger {
-	return &Ledger{upstream: upstream, limits: l, chunk: l.Terms().Chunk, store: s, passed: passed}
+	return &Ledger{upstream: upstream, limits: l, chunk: l.Terms().Chunk, store: s, passed: passed, turn: NewTurn()}
 }
 
 // Background begins something that callers may come to wait for.
@@ -116,10 +116,12 @@ func (l *Ledger) save(ctx context.Context, d Day, used Spent) (int64, error) {
 }
 
 // do asks the store, one caller at a time. A store that failed is not asked
-// again at once: everybody would.
+// again at once: everybody would. Whoever waits for its turn gives up with ctx.
 func (l *Ledger) do(ctx context.Context, ask func(context.Context) error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	if err := l.turn.Take(ctx); err != nil {
+		return err
+	}
+	defer l.turn.End()
 	if l.failed != nil && l.passed()-l.failedAt < storePause {
 		return l.failed
 	}
@@ -128,7 +130,7 @@ func (l *Ledger) do(ctx context.Context, ask func(context.Context) error) error 
 	defer cancel()
 	l.failed = nil
 	if err := ask(limited); err != nil {
-		l.failed = domain.Errorf(domain.CodeUnavailable, "the day's count of %s cannot be written down: %w", l.upstream, err)
+		l.failed = domain.Errorf(domain.CodeUnavailable, "the day's count of %s cannot be stored: %w", l.upstream, err)
 		l.failedAt = l.passed()
 	}
 	return l.failed

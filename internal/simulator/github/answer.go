@@ -93,27 +93,8 @@ func matchesETag(header, etag string) bool {
 	return false
 }
 
-// write sends the answer. The audit has it before the caller does.
-func (c *call) write() {
-	c.leave()
-	h := c.writer.Header()
-	c.standardHeaders(h)
-	if c.status == http.StatusNotModified {
-		c.writer.WriteHeader(c.status)
-		return
-	}
-	if h.Get("Content-Type") == "" {
-		h.Set("Content-Type", c.contentType)
-	}
-	if h.Get("Content-Length") == "" {
-		h.Set("Content-Length", strconv.Itoa(len(c.out.b)))
-	}
-	c.writer.WriteHeader(c.status)
-	_, _ = c.writer.Write(c.out.b) // a caller that hung up gets nothing
-}
-
 func (c *call) standardHeaders(h http.Header) {
-	h["Date"] = []string{c.server.now().UTC().Format(http.TimeFormat)}
+	h["Date"] = []string{c.date().UTC().Format(http.TimeFormat)}
 	h["X-Github-Request-Id"] = []string{requestID(c.server.options.Seed, c.number)}
 	h["X-Github-Media-Type"] = []string{"github.v3; format=json"}
 	h["X-Github-Api-Version-Selected"] = []string{selectedVersion(c.req)}
@@ -133,9 +114,18 @@ func (c *call) standardHeaders(h http.Header) {
 		h["X-Ratelimit-Limit"] = []string{strconv.Itoa(c.paid.limit)}
 		h["X-Ratelimit-Remaining"] = []string{strconv.Itoa(c.paid.remaining())}
 		h["X-Ratelimit-Used"] = []string{strconv.Itoa(c.paid.used)}
-		h["X-Ratelimit-Reset"] = []string{strconv.FormatInt(c.paid.reset, 10)}
+		h["X-Ratelimit-Reset"] = []string{strconv.FormatInt(c.paid.reset+int64(c.server.clockSkew().Seconds()), 10)}
 		h["X-Ratelimit-Resource"] = []string{c.paid.bucket.String()}
 	}
+}
+
+// date is what the server's clock shows, which may be off.
+func (c *call) date() time.Time {
+	shown := c.server.now().Add(c.server.clockSkew())
+	if c.fault != nil {
+		shown = shown.Add(c.fault.Skew)
+	}
+	return shown
 }
 
 func selectedVersion(r *http.Request) string {

@@ -48,8 +48,7 @@ func (c *call) authenticateInstallation(token string) bool {
 		s.audit.note(func(a *Audit) { a.ForeignAuthorization++ })
 	}
 	if state != tokenValid || s.isRevoked(token) || !s.hasAccount(in.account) {
-		c.status = http.StatusUnauthorized
-		c.out.raw(badCredentialsBody)
+		c.unauthorized()
 		return false
 	}
 	if s.apps.standing(in).suspended {

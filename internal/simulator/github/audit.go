@@ -36,8 +36,11 @@ type Audit struct {
 	Repeated        int `json:"repeated"`
 	RepeatedQueries int `json:"repeated_queries"`
 	Faults          int `json:"faults"`
-	Mutations       int `json:"mutations"`
-	GraphQLPoints   int `json:"graphql_points"`
+	// Injected counts what went wrong on purpose, and the changes of the world
+	// that nasty mode made, by kind.
+	Injected      map[string]int `json:"injected"`
+	Mutations     int            `json:"mutations"`
+	GraphQLPoints int            `json:"graphql_points"`
 	// TokensMinted counts the tokens issued to app installations.
 	TokensMinted int `json:"tokens_minted"`
 
@@ -73,7 +76,7 @@ func newAuditor() *auditor {
 }
 
 func (a *auditor) clear() {
-	a.seen = Audit{ByBucket: map[string]int{}, ByEndpoint: map[string]int{}, Secondary: map[string]int{}}
+	a.seen = Audit{ByBucket: map[string]int{}, ByEndpoint: map[string]int{}, Secondary: map[string]int{}, Injected: map[string]int{}}
 	a.statuses = map[int]int{}
 	a.ended = nil
 	a.second = slidingSecond{}
@@ -125,6 +128,8 @@ func (a *auditor) beyondQuota() { a.note(func(s *Audit) { s.BeyondQuota++ }) }
 
 func (a *auditor) secondary(kind string) { a.note(func(s *Audit) { s.Secondary[kind]++ }) }
 
+func (a *auditor) injected(kind string) { a.note(func(s *Audit) { s.Injected[kind]++ }) }
+
 // delivered notes which answer a request got and whether it got the same before.
 func (a *auditor) delivered(request, answer uint64, graphQL bool) {
 	a.mu.Lock()
@@ -157,6 +162,7 @@ func (a *auditor) report(running []WindowUsage) Audit {
 	out.ByBucket = copyCounts(a.seen.ByBucket)
 	out.ByEndpoint = copyCounts(a.seen.ByEndpoint)
 	out.Secondary = copyCounts(a.seen.Secondary)
+	out.Injected = copyCounts(a.seen.Injected)
 	out.ByStatus = make(map[string]int, len(a.statuses))
 	for status, n := range a.statuses {
 		out.ByStatus[strconv.Itoa(status)] = n

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -43,6 +42,7 @@ type call struct {
 	afforded    bool
 	shown       bool   // rate headers belong on the answer
 	dataDigest  uint64 // GraphQL: fingerprint of the data without rateLimit
+	fault       *Fault // what goes wrong while the answer is written
 }
 
 const maxQuery = 1 << 20
@@ -122,11 +122,7 @@ func (c *call) authenticate() bool {
 		return c.authenticateApp()
 	}
 	if c.req.Header.Get("Authorization") == "" {
-		host, _, err := net.SplitHostPort(c.req.RemoteAddr)
-		if err != nil {
-			host = c.req.RemoteAddr
-		}
-		c.owner = s.limits.owner("ip:"+host, 0, true)
+		c.owner = c.addressOwner()
 		if c.route.endpoint == endpointGraphQL {
 			c.fail(http.StatusUnauthorized, "This endpoint requires you to be authenticated.", "graphql/guides/forming-calls-with-graphql#authenticating-with-graphql")
 			return false
@@ -148,13 +144,19 @@ func (c *call) authenticate() bool {
 		s.audit.note(func(a *Audit) { a.ForeignAuthorization++ })
 	}
 	if !known || s.isRevoked(token) {
-		c.status = http.StatusUnauthorized
-		c.out.raw(badCredentialsBody)
+		c.unauthorized()
 		return false
 	}
 	c.viewer = account
 	c.owner = s.limits.owner(login, accountIDBase+int64(account), false)
 	return true
+}
+
+// unauthorized answers a token that is not valid, or no longer.
+func (c *call) unauthorized() {
+	c.status = http.StatusUnauthorized
+	c.out.raw(badCredentialsBody)
+	c.showAnonymous()
 }
 
 // tokenOf reads the token off a request in each form GitHub accepts.
@@ -209,17 +211,21 @@ func (c *call) readQuery() bool {
 	return true
 }
 
-// interfere asks the hooks; each may read the body anew.
-func (c *call) interfere() *Fault {
-	fault := c.server.hooks.decide(c.req, int(c.number), func() {
+// interfere asks the scripts, and then nasty mode, what befalls the call; each
+// hook may read the body anew.
+func (c *call) interfere() verdict {
+	v := c.server.hooks.decide(c.req, int(c.number), func() {
 		if c.body != nil {
 			c.req.Body = io.NopCloser(bytes.NewReader(c.body))
 		}
 	})
-	if fault != nil {
-		c.server.audit.note(func(a *Audit) { a.Faults++ })
+	for _, act := range v.actions {
+		act()
 	}
-	return fault
+	if v.fault == nil {
+		v.fault = c.server.nasty.befall(c)
+	}
+	return v
 }
 
 // charge takes the call's cost from the owner's window; a conditional request
@@ -231,7 +237,7 @@ func (c *call) charge(fault *Fault) {
 	if c.status == http.StatusNotModified && c.viewer >= 0 {
 		return
 	}
-	if c.spend() {
+	if c.spend() && !fault.spoils() {
 		c.noteDelivery()
 	}
 }
@@ -273,6 +279,11 @@ func (c *call) pause(fault *Fault) bool {
 	if fault != nil {
 		wait += fault.Delay
 	}
+	return c.sleep(wait)
+}
+
+// sleep waits; false when the caller is gone.
+func (c *call) sleep(wait time.Duration) bool {
 	if wait <= 0 {
 		return true
 	}
@@ -286,37 +297,54 @@ func (c *call) pause(fault *Fault) bool {
 	}
 }
 
+// spoil applies a fault that needs the real answer; it returns the fault that is
+// left, nil when what it was to spoil is not in the answer.
+func (c *call) spoil(v verdict) *Fault {
+	fault := v.fault
+	if fault == nil {
+		return nil
+	}
+	if fault.Partial != nil && (c.route.endpoint != endpointGraphQL || c.status != http.StatusOK || !fault.Partial.apply(c.out)) {
+		c.server.hooks.giveBack(v.by)
+		return nil
+	}
+	c.server.audit.injected(fault.kind())
+	c.server.audit.note(func(a *Audit) { a.Faults++ })
+	return fault
+}
+
 // deliver writes the answer, or what the fault makes of it.
 func (c *call) deliver(fault *Fault) {
-	switch {
-	case fault == nil:
-	case fault.Reset:
+	if fault == nil {
+		c.write()
+		return
+	}
+	if fault.Reset {
 		c.hangUp()
 		return
-	case fault.Status != 0:
+	}
+	if fault.Status != 0 {
 		c.status, c.etag, c.link = fault.Status, "", ""
 		c.out.b = append(c.out.b[:0], fault.Body...)
-		for name, values := range fault.Header {
-			c.writer.Header()[name] = values
-		}
 	}
-	if fault != nil && fault.Truncate {
-		c.writer.Header().Set("Content-Length", strconv.Itoa(len(c.out.b)))
-		c.out.b = c.out.b[:len(c.out.b)/2]
+	if fault.Anonymous {
+		c.showAnonymous()
 	}
+	c.fault = fault
 	c.write()
 }
 
-// hangUp drops the connection with a reset instead of an orderly close.
-func (c *call) hangUp() {
-	c.leave()
-	conn, _, err := http.NewResponseController(c.writer).Hijack()
+// showAnonymous shows the ration of a caller without a token, as every 401 does.
+func (c *call) showAnonymous() {
+	c.paid = c.server.limits.balance(c.addressOwner(), bucketCore, c.now)
+	c.shown = true
+}
+
+// addressOwner is whose ration a caller without a token spends.
+func (c *call) addressOwner() *owner {
+	host, _, err := net.SplitHostPort(c.req.RemoteAddr)
 	if err != nil {
-		c.writer.WriteHeader(http.StatusBadGateway)
-		return
+		host = c.req.RemoteAddr
 	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	_ = conn.Close()
+	return c.server.limits.owner("ip:"+host, 0, true)
 }

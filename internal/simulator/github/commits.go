@@ -9,7 +9,7 @@ import (
 // commit is one commit of a repository's default branch.
 type commit struct {
 	repo                 *repo
-	index                int
+	serial               int
 	key                  uint64
 	sha                  string
 	committed, authored  int64
@@ -18,8 +18,6 @@ type commit struct {
 	additions, deletions int64
 	files                int
 }
-
-func (r *repo) commitCount() int { return r.baseCommits + len(r.overlay.pushed) }
 
 // baseCommitTime is strictly increasing in i as long as the repository has
 // fewer commits than seconds.
@@ -32,13 +30,6 @@ func (r *repo) baseCommitTime(i int) int64 {
 		jitter = int64(derive(r.key, kindCommit, uint64(i)) >> 1 % uint64(step))
 	}
 	return r.created + 1 + int64(i)*span/n + jitter
-}
-
-func (r *repo) commitTime(i int) int64 {
-	if i < r.baseCommits {
-		return r.baseCommitTime(i)
-	}
-	return r.overlay.pushed[i-r.baseCommits]
 }
 
 // The authorship of commits repeats every authorPeriod commits, which makes
@@ -77,7 +68,7 @@ func (w *world) cast(r *repo, role authorRole) person {
 	if known := r.people[role]; known.known() {
 		return known
 	}
-	who := r.owner
+	who := r.founder
 	switch role {
 	case byHelper:
 		who = w.helper(r)
@@ -95,10 +86,10 @@ func emailOf(p person) string {
 	return p.login + "@users.noreply.example.com"
 }
 
-func (w *world) commit(r *repo, i int) commit {
-	key := derive(r.key, kindCommit, uint64(i)^1<<50)
-	c := commit{repo: r, index: i, key: key, sha: shaOf(r.key, i), committed: r.commitTime(i)}
-	c.author = w.cast(r, r.commitRole(i))
+func (w *world) commit(r *repo, serial int) commit {
+	key := derive(r.key, kindCommit, uint64(serial)^1<<50)
+	c := commit{repo: r, serial: serial, key: key, sha: shaOf(r.key, serial), committed: r.commitTime(serial)}
+	c.author = w.cast(r, r.commitRole(serial))
 	c.email = emailOf(c.author)
 	c.authorName = c.author.login
 	if !c.author.known() {
@@ -134,24 +125,32 @@ func (c *commit) message() string {
 // commitRange is a newest-first listing of commits, filtered by date and author
 // without visiting what it skips.
 type commitRange struct {
-	low, high int // commit indexes [low, high)
+	low, high int // commit serials [low, high)
 	mask      uint16
 	perBlock  int
 	before    int // matching commits below low
 	count     int
+
+	// A rewritten branch cannot be computed: it is listed, oldest first.
+	listed bool
+	list   []int
+	repo   *repo
 }
 
 type commitFilter struct {
 	since, until int64 // zero: unbounded; both ends included
-	head         int   // how many commits the starting point has behind it; zero: all
+	start        int   // serial of the newest commit wanted, plus one; zero: the branch's head
 	author       string
 	authorID     string // GraphQL filters by node id or addresses
 }
 
 func (w *world) commitRange(r *repo, f commitFilter) commitRange {
+	if r.overlay.rewritten {
+		return w.rewrittenRange(r, f)
+	}
 	n := r.commitCount()
-	if f.head > 0 {
-		n = min(n, f.head)
+	if f.start > 0 {
+		n = min(n, f.start)
 	}
 	out := commitRange{high: n}
 	if f.until != 0 {
@@ -188,8 +187,11 @@ func (c *commitRange) matchesBelow(i int) int {
 	return i/authorPeriod*c.perBlock + bits.OnesCount16(partial)
 }
 
-// at gives the index of the k-th commit of the listing, the newest first.
+// at gives the serial of the k-th commit of the listing, the newest first.
 func (c *commitRange) at(k int) int {
+	if c.listed {
+		return c.list[len(c.list)-1-k]
+	}
 	rank := c.before + c.count - 1 - k
 	mask := c.mask
 	for range rank % c.perBlock {
@@ -198,9 +200,16 @@ func (c *commitRange) at(k int) int {
 	return rank/c.perBlock*authorPeriod + bits.TrailingZeros16(mask)
 }
 
-// position is how many commits of the listing are newer than or at index i:
+// position is how many commits of the listing are newer than or at commit i:
 // where a page that resumes after commit i begins.
 func (c *commitRange) position(i int) int {
+	if c.listed {
+		if i < 0 || i >= c.repo.serials() {
+			return len(c.list)
+		}
+		older := sort.Search(len(c.list), func(k int) bool { return !c.repo.older(c.list[k], i) })
+		return len(c.list) - older
+	}
 	i = min(max(i, c.low), c.high)
 	return c.before + c.count - c.matchesBelow(i)
 }

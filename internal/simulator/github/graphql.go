@@ -14,13 +14,16 @@ const maxNodes = 500_000
 
 // queryCache keeps parsed documents: collectors send few different ones.
 type queryCache struct {
-	mu   sync.Mutex
-	docs map[string]*ast.QueryDocument
+	schema *ast.Schema // nil: what the simulator can resolve decides alone
+	mu     sync.Mutex
+	docs   map[string]*ast.QueryDocument
 }
 
 const maxCachedQueries = 512
 
-func newQueryCache() *queryCache { return &queryCache{docs: map[string]*ast.QueryDocument{}} }
+func newQueryCache(schema *ast.Schema) *queryCache {
+	return &queryCache{schema: schema, docs: map[string]*ast.QueryDocument{}}
+}
 
 func (q *queryCache) parse(text string) (*ast.QueryDocument, error) {
 	q.mu.Lock()
@@ -30,6 +33,9 @@ func (q *queryCache) parse(text string) (*ast.QueryDocument, error) {
 		return doc, nil
 	}
 	doc, err := parser.ParseQuery(&ast.Source{Name: "query", Input: text})
+	if err == nil && q.schema != nil {
+		doc, err = parseAgainst(q.schema, text)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("parse query: %w", err)
 	}
@@ -57,7 +63,7 @@ func (c *call) graphQL() {
 	}
 	doc, err := c.server.queries.parse(request.Query)
 	if err != nil {
-		c.graphQLFailure(queryError{message: err.Error()})
+		c.graphQLFailure(refusals(err)...)
 		return
 	}
 	op := doc.Operations.ForName(request.OperationName)

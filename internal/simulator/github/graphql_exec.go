@@ -20,6 +20,7 @@ type execution struct {
 	path            []any
 	errors          []queryError
 	invalid         bool // the query asks for what the schema does not have
+	overburdened    *Heavy
 }
 
 func (ex *execution) report(e queryError) { ex.errors = append(ex.errors, e) }
@@ -59,6 +60,10 @@ func (ex *execution) run(op *ast.OperationDefinition) {
 	if ex.invalid {
 		ex.errors = slices.DeleteFunc(ex.errors, func(e queryError) bool { return e.extensions == "" })
 		ex.call.graphQLFailure(ex.errors...)
+		return
+	}
+	if ex.overburdened != nil {
+		ex.call.failHeavy(*ex.overburdened)
 		return
 	}
 	if len(ex.errors) > 0 {
@@ -191,11 +196,17 @@ func (ex *execution) object(sel *selection, typ string, resolve func(*chosen) bo
 
 func (ex *execution) undefinedField(typ string, f *ast.Field) {
 	ex.invalid = true
-	ex.report(queryError{
-		path: slices.Clone(ex.path), position: f.Position,
-		message:    fmt.Sprintf("Field '%s' doesn't exist on type '%s'", f.Name, typ),
-		extensions: fmt.Sprintf(`{"code":"undefinedField","typeName":%q,"fieldName":%q}`, typ, f.Name),
-	})
+	refusal := noSuchField(typ, f.Name)
+	refusal.path, refusal.position = slices.Clone(ex.path), f.Position
+	ex.report(refusal)
+}
+
+// noSuchField says that a type lacks a field.
+func noSuchField(typ, name string) queryError {
+	return queryError{
+		message:    fmt.Sprintf("Field '%s' doesn't exist on type '%s'", name, typ),
+		extensions: fmt.Sprintf(`{"code":"undefinedField","typeName":%q,"fieldName":%q}`, typ, name),
+	}
 }
 
 // missing writes null and reports what could not be found at this path.

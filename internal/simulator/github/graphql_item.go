@@ -36,8 +36,15 @@ func (ex *execution) itemQuery(f *chosen) itemQuery {
 func (ex *execution) items(f *chosen, r *repo, pulls bool) {
 	q := ex.itemQuery(f)
 	q.issues, q.pulls = !pulls, pulls
+	if r.blocked() {
+		ex.count(f, itemType(pulls), 0)
+		return
+	}
 	if !selectsItems(f.field.SelectionSet) && q.everyState() && q.since == 0 {
 		ex.count(f, itemType(pulls), int64(r.itemCount(pulls)))
+		return
+	}
+	if ex.tooHeavy(f, r.id) {
 		return
 	}
 	list := r.items(q)
@@ -188,6 +195,10 @@ func (ex *execution) pullField(f *chosen, it *item) bool {
 		w.int(files)
 	case "commits":
 		ex.count(f, "PullRequestCommit", commits)
+	case "headRefOid":
+		w.join(shaOf(it.key, 2))
+	case "baseRefOid":
+		w.join(shaOf(it.key, 3))
 	case "baseRefName":
 		w.join("main")
 	case "headRefName":

@@ -69,7 +69,11 @@ func (ex *execution) node(f *chosen, id string) {
 			ex.user(f.sub, ex.world.person(a))
 			return
 		}
-	} else if r, found := ex.world.repoByID(number); ok && found && r.visibleTo(ex.call.viewer) && !r.blocked() {
+	} else if r, found := ex.world.repoByID(number); ok && found && r.visibleTo(ex.call.viewer) {
+		if r.blocked() {
+			ex.refuse(f, "FORBIDDEN", "Repository access blocked")
+			return
+		}
 		if ex.nodeIn(f, r, kind, rest) {
 			return
 		}

@@ -4,7 +4,7 @@ import "time"
 
 func (ex *execution) repository(sel *selection, r *repo) {
 	ex.object(sel, "Repository", func(f *chosen) bool {
-		return ex.repositoryScalar(f, r) || ex.repositoryObject(f, r)
+		return ex.repositoryScalar(f, r) || ex.repositoryTrait(f, r) || ex.repositoryObject(f, r)
 	})
 }
 
@@ -23,18 +23,6 @@ func (ex *execution) repositoryScalar(f *chosen, r *repo) bool {
 		w.str("A " + r.name + " by " + r.owner.login)
 	case "url":
 		w.join(site, r.fullName())
-	case "isFork":
-		w.bool(r.fork)
-	case "isPrivate":
-		w.bool(r.private)
-	case "isEmpty":
-		w.bool(r.empty())
-	case "isArchived":
-		w.bool(r.archived)
-	case "isDisabled":
-		w.bool(r.blocked())
-	case "hasIssuesEnabled":
-		w.bool(!r.issuesDisabled)
 	case "stargazerCount":
 		w.int(r.stars)
 	case "forkCount":
@@ -47,6 +35,34 @@ func (ex *execution) repositoryScalar(f *chosen, r *repo) bool {
 		w.time(r.updated)
 	case "pushedAt":
 		w.time(r.pushed)
+	default:
+		return false
+	}
+	return true
+}
+
+// repositoryTrait writes what kind of repository it is.
+func (ex *execution) repositoryTrait(f *chosen, r *repo) bool {
+	w := ex.out
+	switch f.field.Name {
+	case "isFork":
+		w.bool(r.fork)
+	case "isPrivate":
+		w.bool(r.private)
+	case "isEmpty":
+		w.bool(r.empty())
+	case "isArchived":
+		w.bool(r.archived)
+	case "isDisabled":
+		w.bool(r.blocked())
+	case "isLocked", "isMirror", "isTemplate", "isInOrganization":
+		w.bool(false)
+	case "lockReason", "mirrorUrl", "homepageUrl":
+		w.null()
+	case "resourcePath":
+		w.join("/", r.fullName())
+	case "hasIssuesEnabled":
+		w.bool(!r.issuesDisabled)
 	case "visibility":
 		w.join(map[bool]string{true: "PRIVATE", false: "PUBLIC"}[r.private])
 	default:
@@ -118,13 +134,14 @@ func (ex *execution) languages(f *chosen, r *repo) {
 	ex.connection(f, p, func(string) (int, bool) { return p.total, true })
 }
 
-// branch writes the default branch, null in an empty repository.
+// branch writes the default branch, null in a repository that is empty or whose
+// contents are blocked.
 func (ex *execution) branch(f *chosen, r *repo) {
-	if r.empty() {
+	if r.empty() || r.blocked() {
 		ex.out.null()
 		return
 	}
-	head := ex.world.commit(r, r.commitCount()-1)
+	head := ex.world.commit(r, r.head())
 	ex.object(f.sub, "Ref", func(f *chosen) bool {
 		switch f.field.Name {
 		case "name":
@@ -191,7 +208,7 @@ func (ex *execution) commitField(f *chosen, c *commit) bool {
 	case "committer":
 		ex.actor(f.sub, person{account: -1}, "GitHub", "noreply@github.example.com", c.committed)
 	case "parents":
-		ex.count(f, "Commit", int64(min(c.index, 1)))
+		ex.count(f, "Commit", c.parents())
 	case "repository":
 		ex.repository(f.sub, c.repo)
 	case "history":
@@ -223,11 +240,14 @@ func (ex *execution) actor(sel *selection, p person, name, email string, at int6
 // history lists the ancestors of a commit, itself included, newest first.
 func (ex *execution) history(f *chosen, c *commit) bool {
 	r := c.repo
-	filter := commitFilter{since: parseInstant(ex.stringArg(f, "since")), until: parseInstant(ex.stringArg(f, "until")), head: c.index + 1}
+	filter := commitFilter{since: parseInstant(ex.stringArg(f, "since")), until: parseInstant(ex.stringArg(f, "until")), start: c.serial + 1}
 	author := ex.objectArg(f, "author")
 	filter.authorID, _ = author["id"].(string)
 	if emails, ok := author["emails"].([]any); ok && len(emails) > 0 {
 		filter.author, _ = emails[0].(string)
+	}
+	if ex.tooHeavy(f, r.id) {
+		return true
 	}
 	list := ex.world.commitRange(r, filter)
 	p := connectionPage{typ: "Commit", total: list.count}

@@ -302,9 +302,13 @@ func TestAffiliationsAndContributions(t *testing.T) {
 func TestDirectivesAndMergedSelections(t *testing.T) {
 	s := New(plain(1, 3, 3, 3))
 	login, token, _ := first(t, s)
-	r := query(t, s, token, `query($yes:Boolean=true){ viewer{ login @skip(if:$yes) id @include(if:$yes) } viewer{ databaseId ...on Actor{url} ...on Commit{oid} } }`, nil)
+	r := query(t, s, token, `query($yes:Boolean=true){ viewer{ login @skip(if:$yes) id @include(if:$yes) } viewer{ databaseId ...on Actor{url} }
+		owner:repositoryOwner(login:"`+login+`"){ ...on Organization{teamsUrl} ...on User{login} } }`, nil)
 	viewer := dig(t, r.Data, "viewer").(map[string]any)
 	if _, skipped := viewer["login"]; skipped || viewer["id"] == nil || viewer["databaseId"] == nil || viewer["url"] != site+login || len(viewer) != 3 {
+		t.Fatalf("%s", r.body)
+	}
+	if owner := dig(t, r.Data, "owner").(map[string]any); owner["login"] != login || len(owner) != 1 {
 		t.Fatalf("%s", r.body)
 	}
 }

@@ -58,6 +58,9 @@ func (ex *execution) profileField(f *chosen, p person) bool {
 	case "following":
 		ex.count(f, "Following", about.following)
 	case "repositories":
+		if ex.tooHeavy(f, p.id) {
+			return true
+		}
 		ex.repositories(f, ex.affiliated(f, p))
 	case "repositoriesContributedTo":
 		ex.repositories(f, ex.contributedTo(p))

@@ -16,6 +16,7 @@ const (
 	kindMutation
 	kindAuthors
 	kindFile
+	kindNasty
 )
 
 const golden = 0x9e3779b97f4a7c15

@@ -1,24 +1,13 @@
 package github
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
-	"time"
 )
-
-// Fault is an answer scripted in place of, or on top of, the real one. Without
-// Status the real answer is given, delayed or truncated as the fault says.
-type Fault struct {
-	Status   int
-	Header   http.Header
-	Body     string
-	Delay    time.Duration
-	Truncate bool // announce the whole body, send half of it, hang up
-	Reset    bool // hang up without an answer
-	Free     bool // the call is not charged
-}
 
 // Hook decides the fate of a request; n counts the data requests from one. It
 // may read the request's body. Nil lets the request pass.
@@ -27,47 +16,100 @@ type Hook func(r *http.Request, n int) *Fault
 // Match selects requests.
 type Match func(r *http.Request) bool
 
+// Forever is how often a fault befalls that never ends.
+const Forever = -1
+
 // OnRequest adds a hook; the first hook that returns a fault decides.
 func (s *Server) OnRequest(h Hook) {
-	s.hooks.mu.Lock()
-	defer s.hooks.mu.Unlock()
-	s.hooks.list = append(s.hooks.list, h)
+	s.hooks.add(&script{decide: h})
 }
 
-// ClearHooks removes every hook.
+// ClearHooks removes every hook and every scripted fault.
 func (s *Server) ClearHooks() {
 	s.hooks.mu.Lock()
 	defer s.hooks.mu.Unlock()
 	s.hooks.list = nil
 }
 
-// FailNext applies the fault to the next n requests that match.
+// FailNext applies the fault to the next n requests that match, or to all of
+// them when n is Forever.
 func (s *Server) FailNext(match Match, n int, f Fault) {
-	left := n // guarded by the hooks' lock
-	s.OnRequest(func(r *http.Request, _ int) *Fault {
-		if left <= 0 || !match(r) {
-			return nil
-		}
-		left--
-		return &f
-	})
+	s.hooks.add(&script{match: match, left: n, fault: &f})
+}
+
+// Before does something, such as a change of the world, right before each of
+// the next n requests that match is answered.
+func (s *Server) Before(match Match, n int, do func()) {
+	s.hooks.add(&script{match: match, left: n, before: do})
+}
+
+// script is a hook, or a fault or an action with what it waits for.
+type script struct {
+	decide Hook
+
+	match  Match
+	left   int // Forever is negative
+	fault  *Fault
+	before func()
 }
 
 type hooks struct {
 	mu   sync.Mutex
-	list []Hook
+	list []*script
 }
 
-func (h *hooks) decide(r *http.Request, n int, rewind func()) *Fault {
+func (h *hooks) add(s *script) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, hook := range h.list {
+	h.list = append(h.list, s)
+}
+
+// verdict is what the scripts say of a request: what is to be done before it is
+// answered, and what goes wrong.
+type verdict struct {
+	actions []func()
+	fault   *Fault
+	by      *script
+}
+
+func (h *hooks) decide(r *http.Request, n int, rewind func()) verdict {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var v verdict
+	for _, s := range h.list {
 		rewind()
-		if f := hook(r, n); f != nil {
-			return f
+		if s.decide != nil {
+			if v.fault = s.decide(r, n); v.fault != nil {
+				return v
+			}
+			continue
 		}
+		if s.left == 0 || !s.match(r) {
+			continue
+		}
+		if s.left > 0 {
+			s.left--
+		}
+		if s.before != nil {
+			v.actions = append(v.actions, s.before)
+			continue
+		}
+		v.fault, v.by = s.fault, s
+		return v
 	}
-	return nil
+	return v
+}
+
+// giveBack takes back that a fault was used up.
+func (h *hooks) giveBack(s *script) {
+	if s == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.left >= 0 {
+		s.left++
+	}
 }
 
 // AnyRequest matches everything.
@@ -78,59 +120,73 @@ func PathContains(part string) Match {
 	return func(r *http.Request) bool { return strings.Contains(r.URL.Path, part) }
 }
 
+// QueryContains matches requests whose parameters hold part, as in "page=2".
+func QueryContains(part string) Match {
+	return func(r *http.Request) bool { return strings.Contains("&"+r.URL.RawQuery+"&", part) }
+}
+
 // WithToken matches requests that carry this token.
 func WithToken(token string) Match {
 	return func(r *http.Request) bool { return tokenOf(r) == token }
 }
 
-// ServerError answers with a status of the 5xx kind and a JSON body.
-func ServerError(status int) Fault {
-	return Fault{Status: status, Body: `{"message":"Server Error"}`}
-}
-
-// HTMLErrorPage answers 502 with the page GitHub's front end shows.
-func HTMLErrorPage() Fault {
-	return Fault{
-		Status: http.StatusBadGateway,
-		Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}},
-		Body:   "<!DOCTYPE html>\n<html><head><title>Unicorn!</title></head><body><p>We had issues producing the response to your request.</p></body></html>\n",
+// GraphQLContains matches GraphQL requests whose query or variables hold text.
+func GraphQLContains(text string) Match {
+	return func(r *http.Request) bool {
+		q, ok := graphQLOf(r)
+		return ok && (strings.Contains(q.Query, text) || strings.Contains(q.variables(), text))
 	}
 }
 
-// TruncatedBody gives the real answer but hangs up in the middle of it.
-func TruncatedBody() Fault { return Fault{Truncate: true} }
-
-// ConnectionReset hangs up without an answer.
-func ConnectionReset() Fault { return Fault{Reset: true} }
-
-// Delayed gives the real answer later.
-func Delayed(d time.Duration) Fault { return Fault{Delay: d} }
-
-// MalformedJSON answers 200 with a body that is not JSON.
-func MalformedJSON() Fault { return Fault{Status: http.StatusOK, Body: `[{"id":1,"message":"cut o`} }
-
-// SecondaryLimit answers as GitHub does when it has had enough. A zero
-// retryAfter leaves the header out.
-func SecondaryLimit(retryAfter time.Duration) Fault {
-	f := Fault{Status: http.StatusForbidden, Header: http.Header{}, Body: secondaryBody, Free: true}
-	if retryAfter > 0 {
-		f.Header.Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
+// GraphQLOperation matches GraphQL requests by the name of their operation.
+func GraphQLOperation(name string) Match {
+	return func(r *http.Request) bool {
+		q, ok := graphQLOf(r)
+		return ok && (q.OperationName == name || strings.Contains(q.Query, "query "+name))
 	}
-	return f
 }
 
-// GraphQLErrors answers 200 with a GraphQL error and no data.
-func GraphQLErrors(kind, message string) Fault {
-	b := &buffer{}
-	b.raw(`{"data":null,"errors":[{"type":`)
-	b.str(kind)
-	b.raw(`,"message":`)
-	b.str(message)
-	b.raw(`}]}`)
-	return Fault{Status: http.StatusOK, Body: string(b.b)}
+// ForRepo matches REST requests about a repository by its name, and GraphQL
+// requests that name it.
+func ForRepo(repo Repo) Match {
+	path := strings.ToLower("/repos/" + repo.Owner + "/" + repo.Name)
+	return func(r *http.Request) bool {
+		if q, ok := graphQLOf(r); ok {
+			all := q.Query + q.variables()
+			return strings.Contains(all, `"`+repo.Name+`"`)
+		}
+		rest, found := strings.CutPrefix(strings.ToLower(r.URL.Path), path)
+		return found && (rest == "" || rest[0] == '/')
+	}
 }
 
-// BadCredentials answers as if the token were no longer valid.
-func BadCredentials() Fault {
-	return Fault{Status: http.StatusUnauthorized, Body: badCredentialsBody, Free: true}
+// Every matches what all of several match.
+func Every(all ...Match) Match {
+	return func(r *http.Request) bool {
+		for _, m := range all {
+			if !m(r) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// graphQLOf reads a GraphQL request and leaves its body as it was.
+func graphQLOf(r *http.Request) (graphQLRequest, bool) {
+	var q graphQLRequest
+	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/graphql") {
+		return q, false
+	}
+	body, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return q, err == nil && json.Unmarshal(body, &q) == nil
+}
+
+func (q *graphQLRequest) variables() string {
+	encoded, err := json.Marshal(q.Variables)
+	if err != nil {
+		return ""
+	}
+	return string(encoded)
 }

@@ -73,7 +73,7 @@ func (r *repo) isPull(number int) bool {
 	return number*r.basePulls/total > (number-1)*r.basePulls/total
 }
 
-func (r *repo) removedItem(number int) bool { return r.overlay.removed[number] != 0 }
+func (r *repo) removedItem(number int) bool { return r.overlay.removed[number].because(GoneDeleted) }
 
 // findItem looks a number up; removed ones are not found.
 func (r *repo) findItem(number int) (item, bool) {
@@ -94,7 +94,7 @@ func (r *repo) itemAt(number int, at int64) (item, bool) {
 	if it.created > at {
 		return it, false
 	}
-	if removed := r.overlay.removed[number]; removed != 0 && removed <= at {
+	if _, removed := r.overlay.removed[number].at(at); removed {
 		return it, false
 	}
 	if at < worldEnd {
@@ -332,7 +332,7 @@ func (r *repo) itemCount(pulls bool) int {
 		}
 	}
 	for number := range r.overlay.removed {
-		if r.isPull(number) == pulls {
+		if r.removedItem(number) && r.isPull(number) == pulls {
 			n--
 		}
 	}

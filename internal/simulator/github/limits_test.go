@@ -73,7 +73,7 @@ func TestWindowsEndOnWholeSeconds(t *testing.T) {
 			o.Limits = Limits{Window: window, CoreLimit: 1}
 			s := New(o)
 			login, token, _ := first(t, s)
-			<-time.After(123 * time.Millisecond)
+			time.Sleep(123 * time.Millisecond)
 			for range 3 {
 				r := get(s, token, "/users/"+login)
 				if r.status != 200 {
@@ -84,7 +84,7 @@ func TestWindowsEndOnWholeSeconds(t *testing.T) {
 				if wait < window || wait >= window+time.Second {
 					t.Fatalf("window %v ends in %v", window, wait)
 				}
-				<-time.After(wait)
+				time.Sleep(wait)
 			}
 			if s.Audit().Violations != 0 {
 				t.Fatalf("violations: %+v", s.Audit())

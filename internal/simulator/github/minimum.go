@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// MinimumCalls is the fewest calls a complete first collection can make with
-// pages of 100:
+// MinimumCalls is how many calls a complete first collection makes that wastes
+// none and asks for one page of 100 at a time. It is a yardstick, no lower bound:
+// a GraphQL query may ask for pages of several repositories at once.
 //
 //	profile    1
 //	discovery  2 walks over the repositories: 2·⌈repositories/100⌉, at least 2
@@ -60,9 +61,8 @@ func (s *Server) TruthCounts(login string, at time.Time) (TruthCounts, error) {
 	out := TruthCounts{Profile: TruthProfile{ID: accountIDBase + int64(a), Login: w.login(a)}}
 	out.Events = len(w.eventIDs(a, when))
 	batched := 0
-	for i := range w.repoCount(a) {
-		r := w.repo(a, i)
-		if about := r.truth(when); r.created > when || !about.holds() {
+	for _, r := range w.everOwned(a) {
+		if about, ok := r.truth(a, when); !ok || !about.holds() {
 			continue
 		}
 		out.Repositories++
@@ -90,13 +90,13 @@ func pages(items int) int { return (items + 99) / 100 }
 
 // sizesAt counts what a repository held at an instant.
 func (w *world) sizesAt(r *repo, at int64) (commits, issues, pulls int) {
-	until := at
 	if at == latest {
-		until = 0
+		return r.commitCount(), r.itemCount(false), r.itemCount(true)
 	}
-	list := w.commitRange(r, commitFilter{until: until})
-	if at == latest {
-		return list.count, r.itemCount(false), r.itemCount(true)
+	for serial := range r.serials() {
+		if r.hasCommitAt(serial, at) {
+			commits++
+		}
 	}
 	for number := 1; number <= r.lastNumber(); number++ {
 		it, there := r.itemAt(number, at)
@@ -108,5 +108,5 @@ func (w *world) sizesAt(r *repo, at int64) (commits, issues, pulls int) {
 			issues++
 		}
 	}
-	return list.count, issues, pulls
+	return commits, issues, pulls
 }

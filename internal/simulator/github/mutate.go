@@ -2,7 +2,6 @@ package github
 
 import (
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -24,15 +23,19 @@ func (s *Server) change(target Repo, apply func(r *repo, o *repoOverlay, now int
 func (w *world) change(r *repo, now int64, apply func(r *repo, o *repoOverlay, now int64) error) error {
 	o := w.overlays[r.id]
 	if o == nil {
-		o = &repoOverlay{edits: map[int][]itemVersion{}, removed: map[int]int64{}}
+		o = &repoOverlay{edits: map[int][]itemVersion{}, removed: map[int]absences{}}
 		w.overlays[r.id] = o
 	}
 	r.overlay = o
 	return apply(r, o, max(now, worldEnd))
 }
 
+// record notes what an account did; what is done outside of this world leaves
+// no trace in it.
 func (w *world) record(account int, e eventRecord) {
-	w.events[account] = append(w.events[account], e)
+	if account >= 0 {
+		w.events[account] = append(w.events[account], e)
+	}
 }
 
 // Push appends n commits to the default branch.
@@ -44,13 +47,12 @@ func (s *Server) Push(target Repo, n int) error {
 }
 
 func (w *world) push(r *repo, o *repoOverlay, n int, now int64) {
+	now = max(now, o.moved)
 	for range n {
-		if last := len(o.pushed); last > 0 {
-			now = max(now, o.pushed[last-1])
-		}
-		o.pushed = append(o.pushed, now)
+		r.put(o, pushedCommit{committed: now, arrived: now})
 	}
-	w.record(r.account, eventRecord{kind: eventPush, at: now, repo: r.id, number: r.commitCount() - 1})
+	o.moved = now
+	w.record(r.account, eventRecord{kind: eventPush, at: now, repo: r.id, number: r.head()})
 }
 
 // OpenIssue opens an issue by the repository's owner and returns its number.
@@ -149,50 +151,6 @@ func (it *item) edit(now int64) itemVersion {
 	return itemVersion{at: max(now, it.updated), closed: it.closed, merged: it.merged}
 }
 
-// DeleteIssue removes an issue for good.
-func (s *Server) DeleteIssue(target Repo, number int) error {
-	return s.change(target, func(r *repo, o *repoOverlay, now int64) error {
-		if _, ok := r.findItem(number); !ok {
-			return fmt.Errorf("%s has no issue %d", r.fullName(), number)
-		}
-		o.removed[number] = now
-		return nil
-	})
-}
-
-// RenameRepo gives a repository another name; the former one redirects.
-func (s *Server) RenameRepo(target Repo, name string) error {
-	return s.change(target, func(r *repo, o *repoOverlay, now int64) error {
-		if other, taken := s.world.repoByName(target.Owner, name); taken && other.id != r.id && strings.EqualFold(other.name, name) {
-			return fmt.Errorf("%s/%s exists already", target.Owner, name)
-		}
-		names := s.world.renamed[r.account]
-		if names == nil {
-			names = map[string]int{}
-			s.world.renamed[r.account] = names
-		}
-		names[strings.ToLower(name)] = r.index
-		o.name, o.touched = name, now
-		return nil
-	})
-}
-
-// DeleteRepo removes a repository; it answers 404 from now on.
-func (s *Server) DeleteRepo(target Repo) error {
-	return s.change(target, func(_ *repo, o *repoOverlay, now int64) error {
-		o.deletedAt = now
-		return nil
-	})
-}
-
-// BlockRepo makes a repository unavailable for legal reasons (451).
-func (s *Server) BlockRepo(target Repo) error {
-	return s.change(target, func(_ *repo, o *repoOverlay, now int64) error {
-		o.blockedAt = now
-		return nil
-	})
-}
-
 // Star adds n stars, which moves the repository's updated_at.
 func (s *Server) Star(target Repo, n int) error {
 	return s.change(target, func(_ *repo, o *repoOverlay, now int64) error {
@@ -201,19 +159,6 @@ func (s *Server) Star(target Repo, n int) error {
 		}
 		return nil
 	})
-}
-
-// DeleteAccount removes an account with everything it owns; its tokens are bad
-// from now on.
-func (s *Server) DeleteAccount(login string) error {
-	s.world.mu.Lock()
-	defer s.world.mu.Unlock()
-	a, ok := s.world.accountByLogin(login)
-	if !ok {
-		return fmt.Errorf("account %s does not exist", login)
-	}
-	s.world.gone[a] = s.now().Unix()
-	return nil
 }
 
 // MutateOnce makes the next change of the seed's sequence, to a repository of

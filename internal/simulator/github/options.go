@@ -3,6 +3,8 @@ package github
 import (
 	"math/rand/v2"
 	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
 )
 
 // Options describes a simulated GitHub. The zero value is usable: ten accounts
@@ -19,9 +21,19 @@ type Options struct {
 	// zero keeps the world still.
 	MutateEvery int
 
+	// Nasty lets everything go wrong at random; nil lets nothing.
+	Nasty *Nasty
+
+	// Schema is GitHub's own, against which queries are checked; nil means the
+	// one that the environment names (SchemaVariable), or else none.
+	Schema *ast.Schema
+
 	// LargeIssues is the number of issues above which a listing pages by
 	// cursor and refuses a deep page parameter. Default 10,000.
 	LargeIssues int
+
+	// NoPollInterval lets events be asked for again at once.
+	NoPollInterval bool
 
 	// TokenLifetime is how long the token of an app's installation is valid.
 	// Default 1 h.

@@ -44,8 +44,8 @@ func (w *renderer) commitFields(c *commit) {
 	w.user(c.author)
 	w.key("committer").null()
 	w.key("parents").open('[')
-	if c.index > 0 {
-		parent := shaOf(c.repo.key, c.index-1)
+	if below, ok := c.repo.parent(c.serial); ok {
+		parent := shaOf(c.repo.key, below)
 		w.open('{')
 		w.key("sha").join(parent)
 		w.key("url").join(w.base, "/repos/", full, "/commits/", parent)

@@ -1,16 +1,20 @@
 package github
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // repo is one repository as it stands now: the base world with its overlay.
 type repo struct {
-	account, index int
-	id             int64
-	key            uint64
-	owner          person
+	account int // who owns it now, -1 for an owner outside of this world
+	birth   int // the account it was created by, which its id tells
+	index   int
+	id      int64
+	key     uint64
+	// owner owns it now; founder created it and stays the author of his work.
+	owner, founder person
 	name           string
 	language       string
 
@@ -29,15 +33,35 @@ type repo struct {
 
 // repoOverlay is what happened to a repository after the base world ended.
 type repoOverlay struct {
-	pushed  []int64 // when each appended commit was committed
+	pushed  []pushedCommit
 	opened  []openedItem
 	edits   map[int][]itemVersion
-	removed map[int]int64 // issue number → when it was deleted
+	removed map[int]absences // of issues, by number
 	stars   []int64
 	name    string
 	touched int64 // last change to the repository's own settings
+	moved   int64 // last time that the default branch moved
 
-	deletedAt, blockedAt int64
+	// rewritten means that line is the default branch, oldest first, and dropped
+	// are the commits that were taken off it, by serial.
+	rewritten bool
+	line      []int
+	dropped   map[int]absences
+
+	gone       absences // deleted, blocked, out of sight
+	owners     []ownership
+	visibility []visibilityChange
+}
+
+// ownership is who owns a transferred repository from an instant on.
+type ownership struct {
+	owner person
+	since int64
+}
+
+type visibilityChange struct {
+	private bool
+	since   int64
 }
 
 var pristine = &repoOverlay{}
@@ -68,8 +92,8 @@ func baseRepoName(key uint64, index int) string {
 func (w *world) repo(a, index int) *repo {
 	key := w.repoKey(a, index)
 	r := &repo{
-		account: a, index: index, id: repoID(a, index), key: key,
-		owner: w.person(a), name: baseRepoName(key, index), overlay: pristine,
+		account: a, birth: a, index: index, id: repoID(a, index), key: key,
+		owner: w.person(a), founder: w.person(a), name: baseRepoName(key, index), overlay: pristine,
 	}
 	d := draws{key}
 	r.created = worldBegin + d.below(4*365*86400)
@@ -132,12 +156,15 @@ func (r *repo) apply(o *repoOverlay) {
 	if o.name != "" {
 		r.name = o.name
 	}
-	if n := len(o.pushed); n > 0 {
-		r.pushed = o.pushed[n-1]
+	if n := len(o.owners); n > 0 {
+		r.owner = o.owners[n-1].owner
+		r.account = r.owner.account
 	}
+	r.private = r.privateAt(latest)
 	r.stars += int64(len(o.stars))
 	r.updated = max(r.updated, o.touched)
-	if len(o.pushed) > 0 {
+	if o.moved != 0 {
+		r.pushed = o.moved
 		r.updated = max(r.updated, r.pushed)
 	}
 	if n := len(o.stars); n > 0 {
@@ -145,16 +172,41 @@ func (r *repo) apply(o *repoOverlay) {
 	}
 }
 
+// privateAt tells whether the repository was private at an instant.
+func (r *repo) privateAt(at int64) bool {
+	private := r.private
+	changes := r.overlay.visibility
+	if len(changes) > 0 {
+		private = !changes[0].private // as it was before the first change
+	}
+	for _, c := range changes {
+		if c.since <= at {
+			private = c.private
+		}
+	}
+	return private
+}
+
+// ownerAt is who owned the repository at an instant.
+func (r *repo) ownerAt(at int64) person {
+	owner := r.founder
+	for _, o := range r.overlay.owners {
+		if o.since <= at {
+			owner = o.owner
+		}
+	}
+	return owner
+}
+
 func (r *repo) fullName() string { return r.owner.login + "/" + r.name }
-func (r *repo) deleted() bool    { return r.overlay.deletedAt != 0 }
-func (r *repo) blocked() bool    { return r.overlay.blockedAt != 0 }
+func (r *repo) blocked() bool    { return r.overlay.gone.because(GoneBlocked) }
 func (r *repo) empty() bool      { return r.commitCount() == 0 }
 
 // helper is the other account that works on this repository: one of the three
-// that follow its owner, so that both directions can be computed.
+// that follow its founder, so that both directions can be computed.
 func (w *world) helper(r *repo) person {
-	a := (r.account + 1 + int(r.key>>40%3)) % w.accounts
-	if a == r.account {
+	a := (r.birth + 1 + int(r.key>>40%3)) % w.accounts
+	if a == r.birth {
 		return r.stranger()
 	}
 	return w.person(a)
@@ -168,30 +220,37 @@ func (r *repo) stranger() person {
 
 // visibleTo is false where GitHub would pretend that nothing is there.
 func (r *repo) visibleTo(account int) bool {
-	return !r.deleted() && (!r.private || account == r.account)
+	gone := r.overlay.gone
+	if gone.because(GoneDeleted) || gone.because(GoneNoPermission) {
+		return false
+	}
+	return !r.private || account == r.account
 }
 
+// repoByID also finds what is deleted; it does not find what an account took
+// along when it was deleted.
 func (w *world) repoByID(id int64) (*repo, bool) {
 	offset := id - repoIDBase
 	if offset < 0 {
 		return nil, false
 	}
 	a, index := int(offset>>repoBits), int(offset&(1<<repoBits-1))
-	if !w.accountExists(a) || index >= w.repoCount(a) {
+	if a >= w.accounts || index >= w.repoCount(a) {
 		return nil, false
 	}
-	return w.repo(a, index), true
+	r := w.repo(a, index)
+	return r, r.account < 0 || w.accountExists(r.account)
 }
 
-// repoByName also finds repositories under a former name; the caller compares
-// the name to learn whether it must redirect.
+// repoByName also finds repositories under a former name or owner; the caller
+// compares both to learn whether it must redirect.
 func (w *world) repoByName(owner, name string) (*repo, bool) {
+	if id, ok := w.names[nameKey(owner, name)]; ok {
+		return w.repoByID(id)
+	}
 	a, ok := w.accountByLogin(owner)
 	if !ok {
 		return nil, false
-	}
-	if index, ok := w.renamed[a][strings.ToLower(name)]; ok {
-		return w.repo(a, index), true
 	}
 	dash := strings.LastIndexByte(name, '-')
 	index, err := strconv.Atoi(name[dash+1:])
@@ -201,19 +260,33 @@ func (w *world) repoByName(owner, name string) (*repo, bool) {
 	if !strings.EqualFold(baseRepoName(w.repoKey(a, index), index), name) {
 		return nil, false
 	}
-	return w.repo(a, index), true
+	return w.repoByID(repoID(a, index))
+}
+
+// called tells whether this is the repository's name of today.
+func (r *repo) called(owner, name string) bool {
+	return strings.EqualFold(r.owner.login, owner) && strings.EqualFold(r.name, name)
+}
+
+func nameKey(owner, name string) string { return strings.ToLower(owner + "/" + name) }
+
+// everOwned lists what an account owns or once owned.
+func (w *world) everOwned(a int) []*repo {
+	n := w.repoCount(a)
+	out := make([]*repo, 0, n+len(w.received[a]))
+	for i := range n {
+		out = append(out, w.repo(a, i))
+	}
+	for _, id := range w.received[a] {
+		offset := id - repoIDBase
+		out = append(out, w.repo(int(offset>>repoBits), int(offset&(1<<repoBits-1))))
+	}
+	return out
 }
 
 // ownedRepos lists what viewer may see of an account's repositories.
 func (w *world) ownedRepos(a, viewer int) []*repo {
-	n := w.repoCount(a)
-	out := make([]*repo, 0, n)
-	for i := range n {
-		if r := w.repo(a, i); r.visibleTo(viewer) {
-			out = append(out, r)
-		}
-	}
-	return out
+	return slices.DeleteFunc(w.everOwned(a), func(r *repo) bool { return r.account != a || !r.visibleTo(viewer) })
 }
 
 // helpedRepos lists the public repositories of others that a works on.
@@ -221,13 +294,14 @@ func (w *world) helpedRepos(a int) []*repo {
 	var out []*repo
 	seen := map[int]bool{a: true}
 	for back := 1; back <= 3; back++ {
-		owner := ((a-back)%w.accounts + w.accounts) % w.accounts
-		if seen[owner] || !w.accountExists(owner) {
+		founder := ((a-back)%w.accounts + w.accounts) % w.accounts
+		if seen[founder] || !w.accountExists(founder) {
 			continue
 		}
-		seen[owner] = true
-		for _, r := range w.ownedRepos(owner, a) {
-			if w.helper(r).account == a {
+		seen[founder] = true
+		for i := range w.repoCount(founder) {
+			r := w.repo(founder, i)
+			if r.account != a && r.visibleTo(a) && w.helper(r).account == a {
 				out = append(out, r)
 			}
 		}

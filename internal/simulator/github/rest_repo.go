@@ -3,13 +3,15 @@ package github
 import (
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 )
 
 func (c *call) serveRepo(w *renderer) {
 	r, ok := c.findRepo(w)
 	if !ok {
+		return
+	}
+	if c.heavyListing(r) {
 		return
 	}
 	switch c.route.endpoint {
@@ -39,14 +41,15 @@ func (c *call) findRepo(w *renderer) (*repo, bool) {
 		c.notFound()
 		return nil, false
 	}
-	if c.route.name != "" && !strings.EqualFold(r.name, c.route.name) {
+	if c.route.name != "" && !r.called(c.route.login, c.route.name) {
 		c.redirect(r)
 		return nil, false
 	}
 	if r.blocked() {
 		c.status = http.StatusUnavailableForLegalReasons
 		c.out.raw(`{"message":"Repository access blocked","block":{"reason":"dmca","created_at":"`)
-		c.out.b = appendTime(c.out.b, r.overlay.blockedAt)
+		blocked, _ := r.overlay.gone.at(latest)
+		c.out.b = appendTime(c.out.b, blocked.from)
 		c.out.raw(`","html_url":"https://github.example.com/notices"}}`)
 		return nil, false
 	}
@@ -102,7 +105,7 @@ func (c *call) serveCommits(w *renderer, r *repo) {
 			c.notFound()
 			return
 		}
-		filter.head = head + 1
+		filter.start = head + 1
 	}
 	list := w.world.commitRange(r, filter)
 	start, end := c.paginate(c.page(), list.count, repoPath(r, "/commits"))
@@ -113,14 +116,18 @@ func (c *call) serveCommits(w *renderer, r *repo) {
 	w.close(']')
 }
 
-// resolve finds the commit a branch or sha names.
-func (r *repo) resolve(ref string) (index int, ok bool) {
+// resolve finds the commit a branch or sha names. One that a force push took
+// off the branch can still be had by its sha, as on GitHub.
+func (r *repo) resolve(ref string) (serial int, ok bool) {
 	switch ref {
 	case "main", "HEAD", "heads/main", "refs/heads/main":
-		return r.commitCount() - 1, !r.empty()
+		if r.empty() {
+			return 0, false
+		}
+		return r.head(), true
 	}
 	i, ok := commitIndex(r.key, ref)
-	return i, ok && i < r.commitCount()
+	return i, ok && i < r.serials()
 }
 
 func (c *call) serveCommit(w *renderer, r *repo) {

@@ -61,6 +61,7 @@ func checkRepository(t *testing.T, s *Server, token string, r TruthRepository) {
 			}
 		})
 		slices.Reverse(shas)
+		slices.SortStableFunc(r.Commits, func(a, b TruthCommit) int { return a.CommittedAt.Compare(b.CommittedAt) })
 		if want := slices.Collect(func(yield func(string) bool) {
 			for _, c := range r.Commits {
 				yield(c.SHA)

@@ -76,7 +76,9 @@ func (c *call) serveEvents(w *renderer, a int) {
 	}
 	visible := w.world.visibleEvents(a, c.viewer, latest)
 	start, end := c.paginate(p, len(visible), userPath(a, "/events"))
-	c.writer.Header()["X-Poll-Interval"] = []string{pollInterval}
+	if !c.server.options.NoPollInterval {
+		c.writer.Header()["X-Poll-Interval"] = []string{pollInterval}
+	}
 	w.open('[')
 	for _, e := range visible[start:end] {
 		w.event(e)

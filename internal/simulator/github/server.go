@@ -18,6 +18,9 @@ type Server struct {
 	audit   *auditor
 	limits  *limiter
 	hooks   hooks
+	nasty   nastiness
+	heavy   heaviness
+	skew    atomic.Int64 // how far the server's clock is off, in nanoseconds
 	apps    appRegistry
 	queries *queryCache
 	buffers *sync.Pool
@@ -28,20 +31,41 @@ type Server struct {
 	revoked  map[string]bool
 }
 
-// New builds a simulator; the same options give the same world.
+// New builds a simulator; the same options give the same world. It panics when
+// the nasty mode they ask for names kinds that do not exist, or when the schema
+// that the environment names cannot be read.
 func New(o Options) *Server {
 	o = o.withDefaults()
+	if o.Schema == nil {
+		schema, err := schemaOfEnvironment()
+		if err != nil {
+			panic("simulated GitHub: " + err.Error())
+		}
+		o.Schema = schema
+	}
 	audit := newAuditor()
-	return &Server{
+	s := &Server{
 		options: o,
 		world:   newWorld(o),
 		audit:   audit,
 		limits:  &limiter{Limits: o.Limits, audit: audit},
-		queries: newQueryCache(),
+		queries: newQueryCache(o.Schema),
 		buffers: newBufferPool(),
 		revoked: map[string]bool{},
 	}
+	if o.Nasty != nil {
+		if err := s.SetNasty(*o.Nasty); err != nil {
+			panic("simulated GitHub: " + err.Error())
+		}
+	}
+	return s
 }
+
+// SetClockSkew sets the clock that the server shows off by so much: the Date
+// header and the ends of the rate windows.
+func (s *Server) SetClockSkew(by time.Duration) { s.skew.Store(int64(by)) }
+
+func (s *Server) clockSkew() time.Duration { return time.Duration(s.skew.Load()) }
 
 func (s *Server) now() time.Time { return s.options.Now() }
 
@@ -120,11 +144,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.write()
 		return
 	}
-	fault := c.interfere()
-	if fault == nil || fault.Status == 0 && !fault.Reset {
+	v := c.interfere()
+	if !v.fault.replaces() {
 		s.tick(c)
 		c.render()
 	}
+	fault := c.spoil(v)
 	c.charge(fault)
 	if !c.pause(fault) {
 		return

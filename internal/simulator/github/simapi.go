@@ -13,7 +13,7 @@ import (
 
 // serveSim answers the simulator's own endpoints, which need no token and cost
 // nothing: /_sim/truth/{login}, /_sim/audit, /_sim/logins, /_sim/tokens (a line
-// "login token" for each account) and POST /_sim/reset.
+// "login token" for each account), POST /_sim/reset, and the orders below.
 func (s *Server) serveSim(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/_sim/")
 	login, isTruth := strings.CutPrefix(path, "truth/")
@@ -32,7 +32,7 @@ func (s *Server) serveSim(w http.ResponseWriter, r *http.Request) {
 		s.ResetAudit()
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		writeJSON(w, http.StatusNotFound, map[string]string{"message": "Not Found"})
+		s.serveOrder(w, r, path)
 	}
 }
 
@@ -120,14 +120,20 @@ func (t *truthWriter) json(value any) {
 
 func (t *truthWriter) repositories(account int) {
 	w := t.server.world
+	w.mu.RLock()
+	owned := w.everOwned(account)
+	w.mu.RUnlock()
 	first := true
-	for i := range w.repoCount(account) {
+	for _, r := range owned {
 		w.mu.RLock()
-		r := w.repo(account, i)
-		about := r.truth(t.at)
-		commits, last := r.commitCount(), r.lastNumber()
+		r := w.repo(r.birth, r.index)
+		about, ok := r.truth(account, t.at)
+		commits, last := r.serials(), r.lastNumber()
+		if about.holds() {
+			about.Lost = w.truthLost(r, t.at)
+		}
 		w.mu.RUnlock()
-		if r.created > t.at {
+		if !ok {
 			continue
 		}
 		if !first {
@@ -142,14 +148,20 @@ func (t *truthWriter) repositories(account int) {
 		if !about.holds() {
 			commits, last = 0, 0
 		}
-		t.raw(`"commits":[`)
-		chunks(t, commits, func(from, to int) iter.Seq[TruthCommit] { return w.truthCommits(r, from, to, t.at) })
-		t.raw(`],"issues":[`)
-		chunks(t, last, func(from, to int) iter.Seq[TruthItem] { return w.truthItems(r, from+1, to, false, t.at) })
-		t.raw(`],"pulls":[`)
-		chunks(t, last, func(from, to int) iter.Seq[TruthItem] { return w.truthItems(r, from+1, to, true, t.at) })
-		t.raw("]}")
+		t.contents(r, commits, last)
 	}
+}
+
+// contents writes what a repository holds.
+func (t *truthWriter) contents(r *repo, commits, last int) {
+	w := t.server.world
+	t.raw(`"commits":[`)
+	chunks(t, commits, func(from, to int) iter.Seq[TruthCommit] { return w.truthCommits(r, from, to, t.at) })
+	t.raw(`],"issues":[`)
+	chunks(t, last, func(from, to int) iter.Seq[TruthItem] { return w.truthItems(r, from+1, to, false, t.at) })
+	t.raw(`],"pulls":[`)
+	chunks(t, last, func(from, to int) iter.Seq[TruthItem] { return w.truthItems(r, from+1, to, true, t.at) })
+	t.raw("]}")
 }
 
 // chunks writes a sequence piece by piece, holding the world's lock only while

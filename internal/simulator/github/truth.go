@@ -3,12 +3,13 @@ package github
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 )
 
 // Truth is what a complete collection of an account with its own token must
-// contain. A repository that is deleted or blocked is listed and marked, but
+// contain. A repository that is gone is listed and marked with the reason, but
 // holds nothing a collection could be asked for.
 type Truth struct {
 	Profile      TruthProfile      `json:"profile"`
@@ -35,9 +36,24 @@ type TruthRepository struct {
 	IssuesDisabled bool          `json:"issues_disabled"`
 	Deleted        bool          `json:"deleted"`
 	Blocked        bool          `json:"blocked"`
+	Gone           string        `json:"gone,omitempty"` // why, empty while it is there
+	GoneSince      *time.Time    `json:"gone_since,omitempty"`
+	MovedTo        string        `json:"moved_to,omitempty"` // of a transferred one, its name there
+	Lost           []TruthLost   `json:"lost,omitempty"`     // what it once held
 	Commits        []TruthCommit `json:"commits"`
 	Issues         []TruthItem   `json:"issues"`
 	Pulls          []TruthItem   `json:"pulls"`
+}
+
+// TruthLost is something a repository held and no longer holds. What a gone
+// repository held is not listed one by one.
+type TruthLost struct {
+	Kind   string    `json:"kind"` // commit, issue or pull
+	SHA    string    `json:"sha,omitempty"`
+	ID     int64     `json:"id,omitempty"`
+	Number int       `json:"number,omitempty"`
+	Why    string    `json:"why"`
+	Since  time.Time `json:"since"`
 }
 
 // TruthCommit is one commit of the default branch.
@@ -73,14 +89,14 @@ func (s *Server) Truth(login string, at time.Time) (Truth, error) {
 	}
 	when := truthInstant(at)
 	t := Truth{Profile: TruthProfile{ID: accountIDBase + int64(a), Login: s.world.login(a)}, Events: s.world.eventIDs(a, when)}
-	for i := range s.world.repoCount(a) {
-		r := s.world.repo(a, i)
-		if r.created > when {
+	for _, r := range s.world.everOwned(a) {
+		out, ok := r.truth(a, when)
+		if !ok {
 			continue
 		}
-		out := r.truth(when)
 		if out.holds() {
-			out.Commits = slices.Collect(s.world.truthCommits(r, 0, r.commitCount(), when))
+			out.Lost = s.world.truthLost(r, when)
+			out.Commits = slices.Collect(s.world.truthCommits(r, 0, r.serials(), when))
 			out.Issues = slices.Collect(s.world.truthItems(r, 1, r.lastNumber(), false, when))
 			out.Pulls = slices.Collect(s.world.truthItems(r, 1, r.lastNumber(), true, when))
 		}
@@ -96,30 +112,96 @@ func truthInstant(at time.Time) int64 {
 	return at.Unix()
 }
 
-func (t *TruthRepository) holds() bool { return !t.Deleted && !t.Blocked }
+func (t *TruthRepository) holds() bool { return t.Gone == "" }
 
-// truth describes a repository without its contents.
-func (r *repo) truth(at int64) TruthRepository {
+// truth describes a repository in the eyes of an account, without its contents;
+// false when the account had never owned it by then.
+func (r *repo) truth(account int, at int64) (TruthRepository, bool) {
 	stars := r.stars
 	for _, when := range r.overlay.stars {
 		if when > at {
 			stars--
 		}
 	}
-	return TruthRepository{
-		ID: r.id, Name: r.name, FullName: r.fullName(), Fork: r.fork, Private: r.private,
-		Stars: stars, Language: r.language, IssuesDisabled: r.issuesDisabled,
-		Empty:   r.empty() || r.commitTime(0) > at,
-		Deleted: r.deleted() && r.overlay.deletedAt <= at,
-		Blocked: r.blocked() && r.overlay.blockedAt <= at,
+	out := TruthRepository{
+		ID: r.id, Name: r.name, FullName: r.fullName(), Fork: r.fork, Private: r.privateAt(at),
+		Stars: stars, Language: r.language, IssuesDisabled: r.issuesDisabled, Empty: r.emptyAt(at),
 	}
+	if why, since := r.goneAt(account, at); why != "" {
+		out.Gone, out.GoneSince = why, utcOrNil(since)
+		out.Deleted, out.Blocked = why == GoneDeleted, why == GoneBlocked
+		if why == GoneTransferred {
+			out.MovedTo = r.fullName()
+		}
+	}
+	return out, r.created <= at && r.ownedBy(account, at)
 }
 
-// truthCommits yields commits of [from, to), the oldest first.
+// ownedBy tells whether an account had ever owned the repository by an instant.
+func (r *repo) ownedBy(account int, at int64) bool {
+	for _, o := range r.overlay.owners {
+		if o.owner.account == account && o.since <= at {
+			return true
+		}
+	}
+	return account == r.birth
+}
+
+// goneAt says why an account could no longer have the repository at an instant.
+func (r *repo) goneAt(account int, at int64) (why string, since int64) {
+	if r.ownerAt(at).account != account {
+		for _, o := range r.overlay.owners {
+			if o.since <= at && o.owner.account != account {
+				since = o.since
+			}
+		}
+		return GoneTransferred, since
+	}
+	span, _ := r.overlay.gone.at(at)
+	return span.why, span.from
+}
+
+func (r *repo) emptyAt(at int64) bool {
+	for serial := range r.serials() {
+		if r.hasCommitAt(serial, at) {
+			return false
+		}
+	}
+	return true
+}
+
+// truthLost lists what was taken out of a repository, in a fixed order.
+func (w *world) truthLost(r *repo, at int64) []TruthLost {
+	var out []TruthLost
+	for _, serial := range slices.Sorted(maps.Keys(r.overlay.dropped)) {
+		if span, gone := r.overlay.dropped[serial].at(at); gone {
+			out = append(out, TruthLost{Kind: "commit", SHA: shaOf(r.key, serial), Why: span.why, Since: utc(span.from)})
+		}
+	}
+	for _, number := range slices.Sorted(maps.Keys(r.overlay.removed)) {
+		span, gone := r.overlay.removed[number].at(at)
+		if !gone {
+			continue
+		}
+		it := r.original(number)
+		lost := TruthLost{Kind: "issue", ID: it.id(), Number: number, Why: span.why, Since: utc(span.from)}
+		if it.pull {
+			lost.Kind, lost.ID = "pull", it.pullID()
+		}
+		out = append(out, lost)
+	}
+	return out
+}
+
+// truthCommits yields the commits with serials of [from, to), which are in order
+// of age unless a late merge brought old ones.
 func (w *world) truthCommits(r *repo, from, to int, at int64) iter.Seq[TruthCommit] {
 	return func(yield func(TruthCommit) bool) {
-		for i := from; i < to && r.commitTime(i) <= at; i++ {
-			c := w.commit(r, i)
+		for serial := from; serial < to; serial++ {
+			if !r.hasCommitAt(serial, at) {
+				continue
+			}
+			c := w.commit(r, serial)
 			if !yield(TruthCommit{SHA: c.sha, CommittedAt: utc(c.committed), Additions: c.additions, Deletions: c.deletions, AuthorLogin: c.author.login}) {
 				return
 			}

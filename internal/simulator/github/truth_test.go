@@ -22,6 +22,18 @@ func changes(s *Server, repo Repo) []func() error {
 		func() error { return s.ReopenIssue(repo, issue) },
 		func() error { return s.Star(repo, 2) },
 		func() error { return s.DeleteIssue(repo, 2) },
+		func() error { return s.MergeLate(repo, 3) },
+		func() error { return s.DeleteIssue(repo, 3) },
+		func() error { return s.ForcePush(repo, 6, 2) },
+		func() error { return s.RestoreIssue(repo, 2) },
+		func() error { return s.SetPrivate(repo, true) },
+		func() error { return s.BlockRepo(repo) },
+		func() error { return s.UnblockRepo(repo) },
+		func() error { return s.WithdrawAccess(repo) },
+		func() error { return s.DeleteRepo(repo) },
+		func() error { return s.RestoreRepo(repo) },
+		func() error { return s.GrantAccess(repo) },
+		func() error { return s.Push(repo, 1) },
 	}
 }
 
@@ -71,8 +83,9 @@ func TestTruthAsOfAnInstant(t *testing.T) {
 		}
 	}
 	now := mustTruth(t, s, login, time.Time{}).Repositories[0]
-	if len(now.Commits) != 15 || len(now.Issues)+len(now.Pulls) != 21 {
-		t.Fatalf("%d commits, %d issues, %d pulls", len(now.Commits), len(now.Issues), len(now.Pulls))
+	// 10 + 4 + 1 merged, 3 + 1 merged late, 6 dropped, 2 + 1 pushed.
+	if len(now.Commits) != 16 || len(now.Issues)+len(now.Pulls) != 21 || len(now.Lost) != 7 {
+		t.Fatalf("%d commits, %d issues, %d pulls, lost %+v", len(now.Commits), len(now.Issues), len(now.Pulls), now.Lost)
 	}
 	early := mustTruth(t, s, login, time.Unix(worldBegin-1, 0))
 	if len(early.Repositories) != 0 || len(early.Events) != 0 {

@@ -33,7 +33,8 @@ type world struct {
 
 	mu       sync.RWMutex
 	overlays map[int64]*repoOverlay // by repository id
-	renamed  map[int]map[string]int // account → lower-case name → repository index
+	names    map[string]int64       // lower-case owner/name given later → repository id
+	received map[int][]int64        // account → repositories transferred to it
 	events   map[int][]eventRecord  // account → what happened after the base world
 	gone     map[int]int64          // account → when it was deleted
 	changes  uint64                 // mutations made so far
@@ -45,7 +46,8 @@ func newWorld(o Options) *world {
 		accounts: o.Accounts,
 		shape:    o.Shape,
 		overlays: map[int64]*repoOverlay{},
-		renamed:  map[int]map[string]int{},
+		names:    map[string]int64{},
+		received: map[int][]int64{},
 		events:   map[int][]eventRecord{},
 		gone:     map[int]int64{},
 	}

@@ -32,6 +32,9 @@ type Audit struct {
 	Duplicates      int64 `json:"duplicates"`
 	MostForOneValue int64 `json:"most_for_one_value"`
 	Bytes           int64 `json:"bytes"`
+
+	// Injected counts what went wrong on purpose, by kind.
+	Injected map[string]int64 `json:"injected"`
 }
 
 type told struct {
@@ -58,7 +61,7 @@ func newAuditor() *auditor {
 func (a *auditor) clear() {
 	a.seen = Audit{
 		ByKey: map[string]int64{}, ByCode: map[string]int64{}, ByPart: map[string]int64{},
-		LargestSecondByKey: map[string]int{},
+		LargestSecondByKey: map[string]int{}, Injected: map[string]int64{},
 	}
 	a.overall = slidingSecond{}
 	a.byKey = map[string]*slidingSecond{}
@@ -131,6 +134,12 @@ func (a *auditor) answered(c *call) {
 	}
 }
 
+func (a *auditor) injected(kind string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.seen.Injected[kind]++
+}
+
 // tell notes that a caller was told a value.
 func (a *auditor) tell(c *call) {
 	id := entity(c.part, c.character)
@@ -150,7 +159,7 @@ func (a *auditor) report() Audit {
 	defer a.mu.Unlock()
 	out := a.seen
 	out.ByKey, out.ByCode, out.ByPart = copyCounts(out.ByKey), copyCounts(out.ByCode), copyCounts(out.ByPart)
-	out.LargestSecondByKey = copyCounts(out.LargestSecondByKey)
+	out.LargestSecondByKey, out.Injected = copyCounts(out.LargestSecondByKey), copyCounts(out.Injected)
 	out.Violations = out.BeyondSecond + out.BeyondDay + out.UnknownKey
 	return out
 }

@@ -1,10 +1,8 @@
 package maplestory
 
 import (
-	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -131,6 +129,11 @@ func (c *call) answerPart(p part, query url.Values) {
 		c.fail(InvalidIdentifier)
 		return
 	}
+	if c.server.preparing.at(entity(p, character), c.now) {
+		c.server.audit.injected(FaultPreparing)
+		c.fail(BeingPrepared)
+		return
+	}
 	at, shown, code := c.instant(query.Get("date"))
 	if code != OK {
 		c.fail(code)
@@ -174,67 +177,4 @@ func (c *call) instant(date string) (at time.Time, shown string, code Code) {
 func (w *world) created(character int) time.Time {
 	const firstInstant = 1_703_084_400 // firstDay in Korea
 	return time.Unix(firstInstant+int64(derive(w.seed, forCreation, uint64(character))%(365*24*60*60)), 0)
-}
-
-// pause waits out the latency; false when the caller is gone.
-func (c *call) pause(fault *Fault) bool {
-	wait := c.server.options.Latency.draw() + time.Duration(c.server.slowness.Load())
-	if fault != nil {
-		wait += fault.Delay
-	}
-	if wait <= 0 {
-		return true
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-c.req.Context().Done():
-		c.gone = true
-		return false
-	}
-}
-
-// deliver writes the answer, or what the fault makes of it. The audit has it
-// before the caller does.
-func (c *call) deliver(fault *Fault) {
-	h := c.writer.Header()
-	h["Content-Type"] = []string{"application/json; charset=utf-8"}
-	c.faulty = fault != nil && (fault.Status != 0 || fault.Reset || fault.Truncate)
-	switch {
-	case fault == nil:
-	case fault.Reset:
-		c.hangUp()
-		return
-	case fault.Status != 0:
-		c.status = fault.Status
-		c.out = append(c.out[:0], fault.Body...)
-		for name, values := range fault.Header {
-			h[name] = values
-		}
-	}
-	c.leave()
-	h["Content-Length"] = []string{strconv.Itoa(len(c.out))}
-	h["Date"] = []string{c.now.UTC().Format(http.TimeFormat)}
-	c.writer.WriteHeader(c.status)
-	sent := c.out
-	if fault != nil && fault.Truncate {
-		sent = sent[:len(sent)/2]
-	}
-	_, _ = c.writer.Write(sent) // a caller that hung up gets nothing
-}
-
-// hangUp drops the connection with a reset instead of an orderly close.
-func (c *call) hangUp() {
-	c.leave()
-	conn, _, err := http.NewResponseController(c.writer).Hijack()
-	if err != nil {
-		c.writer.WriteHeader(http.StatusBadGateway)
-		return
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	_ = conn.Close()
 }

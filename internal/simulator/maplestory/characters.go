@@ -41,6 +41,31 @@ func (s *Server) Renew(ocid string) bool {
 	return ok
 }
 
+// Successor is the ocid that replaced one of this world's ocids; false when it
+// is still the character's, or never was one.
+func (s *Server) Successor(ocid string) (string, bool) {
+	character, ok := s.world.everNamed(ocid)
+	if !ok {
+		return "", false
+	}
+	now := s.Ocid(character)
+	return now, now != ocid
+}
+
+// everNamed finds whom an ocid names or once named.
+func (w *world) everNamed(ocid string) (int, bool) {
+	if len(ocid) != 64 {
+		return 0, false
+	}
+	scrambled, err := strconv.ParseUint(ocid[:16], 16, 64)
+	if err != nil {
+		return 0, false
+	}
+	id := unmix(scrambled) ^ derive(w.seed, forOcid)
+	character, generation := id>>generationBits, id&(1<<generationBits-1)
+	return int(character), character < uint64(w.characters) && w.ocid(int(character), generation) == ocid
+}
+
 // name tells its index at its end, so that it can be found without a table.
 func (w *world) name(character int) string {
 	h := derive(w.seed, forName, uint64(character))
@@ -75,19 +100,8 @@ func (w *world) ocid(character int, generation uint64) string {
 
 // character finds whom an ocid names at an instant.
 func (w *world) character(ocid string, at time.Time) (int, bool) {
-	if len(ocid) != 64 {
-		return 0, false
-	}
-	scrambled, err := strconv.ParseUint(ocid[:16], 16, 64)
-	if err != nil {
-		return 0, false
-	}
-	id := unmix(scrambled) ^ derive(w.seed, forOcid)
-	i := id >> generationBits
-	if i >= uint64(w.characters) || w.ocid(int(i), w.generation(int(i), at)) != ocid {
-		return 0, false
-	}
-	return int(i), true
+	character, ok := w.everNamed(ocid)
+	return character, ok && w.ocid(character, w.generation(character, at)) == ocid
 }
 
 // generation counts how often a character's ocid was renewed by an instant.

@@ -55,4 +55,5 @@ const (
 	forItem
 	forPiece
 	forLevel
+	forNastiness
 )

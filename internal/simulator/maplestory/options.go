@@ -32,6 +32,9 @@ type Options struct {
 	// Small ones are much cheaper to serve.
 	BodySize int
 
+	// Nasty lets everything go wrong at random; nil lets nothing.
+	Nasty *Nasty
+
 	// Now is the simulator's clock; nil means time.Now.
 	Now func() time.Time
 }

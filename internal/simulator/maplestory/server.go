@@ -17,7 +17,10 @@ type Server struct {
 	wardrobe *wardrobe
 	audit    *auditor
 	hooks    hooks
+	nasty    nastiness
 	buffers  *sync.Pool
+
+	preparing preparing
 
 	requests    atomic.Int64
 	maintenance atomic.Int64 // a Code
@@ -27,7 +30,8 @@ type Server struct {
 	forbidden   map[string]bool
 }
 
-// New builds a simulator; the same options give the same world.
+// New builds a simulator; the same options give the same world. It panics when
+// the nasty mode they ask for names kinds that do not exist.
 func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
@@ -37,6 +41,11 @@ func New(o Options) *Server {
 	}
 	for _, key := range o.Keys {
 		s.keys[key] = true
+	}
+	if o.Nasty != nil {
+		if err := s.SetNasty(*o.Nasty); err != nil {
+			panic("simulated MapleStory: " + err.Error())
+		}
 	}
 	return s
 }
@@ -87,9 +96,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.depart()
 	var fault *Fault
 	if c.admit() {
-		fault = s.hooks.decide(r, c.number)
-		if fault == nil || fault.Status == 0 && !fault.Reset {
+		if fault = s.hooks.decide(r, c.number); fault == nil {
+			fault = s.nasty.befall(c)
+		}
+		if !fault.replaces() {
 			c.answer()
+		}
+		if fault != nil {
+			s.audit.injected(fault.kind())
 		}
 	}
 	if c.pause(fault) {

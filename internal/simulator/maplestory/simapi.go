@@ -19,13 +19,24 @@ import (
 //	POST /_sim/renew?ocid=                  the character gets a new ocid
 //	POST /_sim/maintenance?mode=            game, api, preparing or none
 //	POST /_sim/slow?by=                     delay every answer by a duration
+//	POST /_sim/preparing?key=&for=          a key is being prepared; without for until…
+//	POST /_sim/ready                        …nothing is being prepared any more
+//	POST /_sim/faults                       script a fault (see FaultOrder)
+//	POST /_sim/faults/clear                 forget what was scripted
+//	GET  /_sim/nasty                        the mode; POST changes the members it is given
 //	POST /_sim/reset                        forget the audit
+//
+// The truth of an ocid that was renewed is a 404 that names its successor.
 func (s *Server) serveSim(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/_sim/")
 	truth, isTruth := strings.CutPrefix(path, "truth/")
 	switch {
+	case r.Method == http.MethodPost && (path == "nasty" || path == "faults"):
+		s.serveFaults(w, r, path)
 	case r.Method == http.MethodPost:
 		s.serveOrder(w, r, path)
+	case path == "nasty":
+		writeJSON(w, http.StatusOK, s.Nasty())
 	case isTruth:
 		s.serveTruth(w, r, truth)
 	case path == "audit":
@@ -60,6 +71,12 @@ func (s *Server) serveOrder(w http.ResponseWriter, r *http.Request, path string)
 		if done = err == nil; done {
 			s.SetSlow(by)
 		}
+	case "preparing":
+		done = s.orderPreparing(query.Get("key"), query.Get("for"))
+	case "ready":
+		s.EndPreparing()
+	case "faults/clear":
+		s.ClearHooks()
 	case "reset":
 		s.ResetAudit()
 	default:
@@ -88,7 +105,10 @@ func (s *Server) serveTruth(w http.ResponseWriter, r *http.Request, what string)
 		at = parsed
 	}
 	truth, ok := s.Truth(name+":"+ocid, at)
+	successor, renewed := s.Successor(ocid)
 	switch {
+	case !ok && renewed:
+		writeJSON(w, http.StatusNotFound, map[string]string{"message": "the ocid was renewed", "gone": "renewed", "ocid": successor})
 	case !ok:
 		refuse(w, http.StatusNotFound, "there is no such part or ocid")
 	case r.URL.Query().Get("value") != "":

@@ -54,8 +54,8 @@ func ParseCredential(credential string) (app AppCredential, isApp bool, err erro
 		return AppCredential{}, false, nil
 	}
 	const shape = `give app:{"app_id":1,"installation_id":2,"private_key":"-----BEGIN RSA PRIVATE KEY-----\n…"}`
-	if json.Unmarshal([]byte(raw), &app) != nil {
-		return AppCredential{}, true, domain.Errorf(domain.CodeInvalid, "the app's credential is no JSON of the right shape; %s", shape)
+	if json.Unmarshal([]byte(escapeLines(raw)), &app) != nil {
+		return AppCredential{}, true, domain.Errorf(domain.CodeInvalid, "the app's credential is not JSON of the right shape; %s", shape)
 	}
 	switch {
 	case app.AppID <= 0:
@@ -100,6 +100,30 @@ func (c AppCredential) key() (*rsa.PrivateKey, error) {
 	return key, nil
 }
 
+// escapeLines mends JSON in which a key was pasted as its file has it, with
+// line ends that a string cannot have.
+func escapeLines(raw string) string {
+	var out strings.Builder
+	quoted, escaped := false, false
+	for _, c := range raw {
+		switch {
+		case quoted && c == '\r':
+			continue
+		case quoted && c == '\n':
+			out.WriteString(`\n`)
+			continue
+		case escaped:
+			escaped = false
+		case quoted && c == '\\':
+			escaped = true
+		case c == '"':
+			quoted = !quoted
+		}
+		out.WriteRune(c)
+	}
+	return out.String()
+}
+
 // unescapeLines mends a key whose line ends were written as \n, as happens on
 // the way through environment variables.
 func unescapeLines(text string) string {
@@ -126,7 +150,7 @@ func readKey(block *pem.Block) (key *rsa.PrivateKey, wrong string) {
 		}
 		key, isRSA := parsed.(*rsa.PrivateKey)
 		if !isRSA {
-			return nil, "it is no RSA key"
+			return nil, "it is not an RSA key"
 		}
 		return key, ""
 	}

@@ -70,6 +70,11 @@ func TestCredentialsSurviveTheirText(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	// The key as its file has it, lines and blanks and all.
+	pasted := "app:{\n  \"app_id\": 1,\n  \"installation_id\": 2,\n  \"private_key\": \"" + pkcs1(testKey()) + "\"\n}"
+	if text, err := (&Source{}).CheckCredential(pasted); err != nil || strings.ContainsAny(text, " \t\r\n") {
+		t.Errorf("a pasted key: %v", err)
+	}
 	if same, err := (&Source{}).CheckCredential("ghp_plain"); err != nil || same != "ghp_plain" {
 		t.Errorf("a plain token: %v", err)
 	}
@@ -104,7 +109,7 @@ func TestBadCredentialsAreRefusedWithTheReason(t *testing.T) {
 		"wrongly named":       {withKey(pemOf("PRIVATE KEY", der)), "PKCS#8"},
 		"encrypted":           {withKey(pemOf("ENCRYPTED PRIVATE KEY", der)), "password"},
 		"public":              {withKey(pemOf("PUBLIC KEY", public)), `"PUBLIC KEY"`},
-		"of another kind":     {withKey(pkcs8(t, curve)), "no RSA key"},
+		"of another kind":     {withKey(pkcs8(t, curve)), "not an RSA key"},
 		"too small":           {withKey(pkcs1(small)), "1024 bits"},
 		"encrypted as of old": {withKey("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----\n"), "password"},
 		"bare DER":            {withKey(base64.StdEncoding.EncodeToString(der)), "not in PEM"},

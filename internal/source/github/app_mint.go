@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -162,6 +163,10 @@ func (s *Source) mintFailure(in *installation, a *answer) source.Result {
 	return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub refuses to issue a token for %s (%d %s)", in.name, a.status, message(a))}
 }
 
+// mintPause is how long no token is asked for after a limit, if GitHub does not
+// ask for longer. The limit is on no window that somebody counts.
+const mintPause = time.Minute
+
 // mintLimited tells a limit from a lasting refusal. The limit is the app's own:
 // it parks the installation, but says nothing about its windows.
 func (s *Source) mintLimited(a *answer) (source.Result, bool) {
@@ -175,9 +180,9 @@ func (s *Source) mintLimited(a *answer) (source.Result, bool) {
 	case strings.Contains(low, "suspended"):
 		return source.Result{}, false
 	case isSecondary(a, low), strings.Contains(low, "login attempts"), pause > 0:
-		return s.stayAway(pause, "a limit on issuing tokens", said), true
+		return s.stayAway(cmp.Or(pause, mintPause), "a limit on issuing tokens", said), true
 	case primary, a.header.Get("X-Ratelimit-Remaining") == "0", a.status == http.StatusTooManyRequests:
-		return s.stayAway(s.untilReset(a), "a limit on issuing tokens", said), true
+		return s.stayAway(cmp.Or(s.untilReset(a), mintPause), "a limit on issuing tokens", said), true
 	}
 	return source.Result{}, false
 }

@@ -144,7 +144,7 @@ func TestRefreshHoldsUpOneCallAlone(t *testing.T) {
 		first := start(t.Context(), src, credential, 1)
 		g.answers <- http.StatusCreated
 		<-first
-		<-time.After(56 * time.Minute) // the bubble's clock: no time passes
+		time.Sleep(56 * time.Minute) // the bubble's clock: no time passes
 		refreshing := start(t.Context(), src, credential, 1)
 		for others := start(t.Context(), src, credential, 20); len(others) > 0; {
 			if res := <-others; res.Verdict != source.Done {

@@ -33,34 +33,43 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	// date is GitHub's clock when it answered, zero if it did not say.
-	date time.Time
+	// date is GitHub's clock when it answered, zero if it did not say; asked is
+	// the local one when it was asked.
+	date, asked time.Time
+}
+
+// upstream is one GitHub: where it is, and how it is asked.
+type upstream struct {
+	opt     Options
+	rest    *url.URL
+	graphql *url.URL
 }
 
 // fetch sends a request once and reads the answer. Without an answer the
 // Result says why.
-func (s *Source) fetch(ctx context.Context, token string, r request) (*answer, *source.Result) {
+func (g *upstream) fetch(ctx context.Context, token string, r request) (*answer, *source.Result) {
 	if ctx.Err() != nil {
 		return nil, stopped(true)
 	}
-	callCtx, cancel := context.WithTimeout(ctx, s.opt.Timeout)
+	callCtx, cancel := context.WithTimeout(ctx, g.opt.Timeout)
 	defer cancel()
-	req, err := s.newRequest(callCtx, token, r)
+	req, err := g.newRequest(callCtx, token, r)
 	if err != nil {
 		return nil, &source.Result{Verdict: source.Fail, Free: true, Failure: failure(domain.FailureInvalid, "%s", err)}
 	}
-	resp, err := s.opt.Transport.RoundTrip(req)
+	asked := g.opt.Now()
+	resp, err := g.opt.Transport.RoundTrip(req)
 	if err != nil {
-		return nil, s.noAnswer(ctx, callCtx, err)
+		return nil, g.noAnswer(ctx, callCtx, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	a := &answer{status: resp.StatusCode, header: resp.Header}
+	a := &answer{status: resp.StatusCode, header: resp.Header, asked: asked}
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		a.date = date
 	}
-	a.body, err = s.readBody(resp)
+	a.body, err = g.readBody(resp)
 	if err != nil {
-		res := s.cutOff(ctx, callCtx, err)
+		res := g.cutOff(ctx, callCtx, err)
 		res.Quota = rateOf(a, "")
 		return nil, res
 	}
@@ -71,21 +80,21 @@ func (s *Source) fetch(ctx context.Context, token string, r request) (*answer, *
 	return a, nil
 }
 
-func (s *Source) newRequest(ctx context.Context, token string, r request) (*http.Request, error) {
-	req := &http.Request{Method: http.MethodGet, Host: s.rest.Host, Header: make(http.Header, 6), Body: unrepeatable{}}
+func (g *upstream) newRequest(ctx context.Context, token string, r request) (*http.Request, error) {
+	req := &http.Request{Method: http.MethodGet, Host: g.rest.Host, Header: make(http.Header, 6), Body: unrepeatable{}}
 	if r.query != nil {
-		req.Method, req.URL = http.MethodPost, s.graphql
+		req.Method, req.URL = http.MethodPost, g.graphql
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(r.query)), int64(len(r.query))
 	}
 	if r.query == nil || r.target != "" {
-		u, err := s.resolve(r.target)
+		u, err := g.resolve(r.target)
 		if err != nil {
 			return nil, errors.New("the address of the call cannot be made into a request")
 		}
 		req.URL = u
 	}
 	h := req.Header
-	h["User-Agent"] = []string{s.opt.UserAgent}
+	h["User-Agent"] = []string{g.opt.UserAgent}
 	h["Accept"] = []string{"application/vnd.github+json"}
 	h["X-Github-Api-Version"] = []string{apiVersion}
 	if token != "" {
@@ -113,12 +122,12 @@ func (unrepeatable) Close() error { return nil }
 
 // resolve makes a target's address. Whatever the target says, the host is the
 // configured one.
-func (s *Source) resolve(target string) (*url.URL, error) {
+func (g *upstream) resolve(target string) (*url.URL, error) {
 	ref, err := url.Parse(target)
 	if err != nil {
 		return nil, err
 	}
-	u := *s.rest
+	u := *g.rest
 	u.Path += ref.Path
 	u.RawPath = ""
 	u.RawQuery = ref.RawQuery
@@ -127,30 +136,30 @@ func (s *Source) resolve(target string) (*url.URL, error) {
 
 // targetOf turns an address that GitHub named into a target: path and query
 // below the base URL. It reports whether the address is on the same host.
-func (s *Source) targetOf(address string) (target string, sameHost bool) {
+func (g *upstream) targetOf(address string) (target string, sameHost bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Path == "" {
 		return "", false
 	}
-	same := u.Host == "" || (strings.EqualFold(u.Host, s.rest.Host) && (u.Scheme == "" || u.Scheme == s.rest.Scheme))
-	ref := url.URL{Path: strings.TrimPrefix(u.Path, s.rest.Path), RawQuery: u.RawQuery}
+	same := u.Host == "" || (strings.EqualFold(u.Host, g.rest.Host) && (u.Scheme == "" || u.Scheme == g.rest.Scheme))
+	ref := url.URL{Path: strings.TrimPrefix(u.Path, g.rest.Path), RawQuery: u.RawQuery}
 	return ref.String(), same
 }
 
 var errTooLarge = errors.New("the answer is too large")
 
-func (s *Source) readBody(resp *http.Response) ([]byte, error) {
-	if resp.ContentLength > s.opt.MaxBody {
+func (g *upstream) readBody(resp *http.Response) ([]byte, error) {
+	if resp.ContentLength > g.opt.MaxBody {
 		return nil, errTooLarge
 	}
 	var buf bytes.Buffer
 	// ReadFrom wants room beyond the end to see the end without growing.
 	buf.Grow(int(max(resp.ContentLength, 0)) + bytes.MinRead)
-	n, err := buf.ReadFrom(io.LimitReader(resp.Body, s.opt.MaxBody+1))
+	n, err := buf.ReadFrom(io.LimitReader(resp.Body, g.opt.MaxBody+1))
 	if err != nil {
 		return nil, err
 	}
-	if n > s.opt.MaxBody {
+	if n > g.opt.MaxBody {
 		return nil, errTooLarge
 	}
 	return bytes.TrimSpace(buf.Bytes()), nil
@@ -163,31 +172,31 @@ func stopped(free bool) *source.Result {
 
 // noAnswer tells apart why a request brought no answer at all. The call is free
 // only when no connection was made, so that GitHub cannot have seen it.
-func (s *Source) noAnswer(ctx, callCtx context.Context, err error) *source.Result {
+func (g *upstream) noAnswer(ctx, callCtx context.Context, err error) *source.Result {
 	var op *net.OpError
 	free := errors.As(err, &op) && op.Op == "dial"
 	switch {
 	case ctx.Err() != nil:
 		return stopped(free)
 	case isTimeout(callCtx, err):
-		return &source.Result{Verdict: source.Retry, Free: free, Failure: failure(domain.FailureTimeout, "no answer from %s within %s", s.rest.Host, s.opt.Timeout)}
+		return &source.Result{Verdict: source.Retry, Free: free, Failure: failure(domain.FailureTimeout, "no answer from %s within %s", g.rest.Host, g.opt.Timeout)}
 	}
-	return &source.Result{Verdict: source.Retry, Free: free, Failure: failure(domain.FailureConnection, "%s: %s", s.rest.Host, connectionFault(err))}
+	return &source.Result{Verdict: source.Retry, Free: free, Failure: failure(domain.FailureConnection, "%s: %s", g.rest.Host, connectionFault(err))}
 }
 
 // cutOff tells apart why an answer ended early.
-func (s *Source) cutOff(ctx, callCtx context.Context, err error) *source.Result {
+func (g *upstream) cutOff(ctx, callCtx context.Context, err error) *source.Result {
 	switch {
 	case errors.Is(err, errTooLarge):
-		return &source.Result{Verdict: source.Fail, Failure: failure(domain.FailureMalformed, "the answer is larger than %d bytes", s.opt.MaxBody)}
+		return &source.Result{Verdict: source.Fail, Failure: failure(domain.FailureMalformed, "the answer is larger than %d bytes", g.opt.MaxBody)}
 	case ctx.Err() != nil:
 		return stopped(false)
 	case isTimeout(callCtx, err):
-		return &source.Result{Verdict: source.Retry, Failure: failure(domain.FailureTimeout, "the answer of %s did not end within %s", s.rest.Host, s.opt.Timeout)}
+		return &source.Result{Verdict: source.Retry, Failure: failure(domain.FailureTimeout, "the answer of %s did not end within %s", g.rest.Host, g.opt.Timeout)}
 	case errors.Is(err, syscall.ECONNRESET):
-		return &source.Result{Verdict: source.Retry, Failure: failure(domain.FailureConnection, "%s reset the connection within its answer", s.rest.Host)}
+		return &source.Result{Verdict: source.Retry, Failure: failure(domain.FailureConnection, "%s reset the connection within its answer", g.rest.Host)}
 	}
-	return &source.Result{Verdict: source.Retry, Failure: failure(domain.FailureMalformed, "the answer of %s was cut off", s.rest.Host)}
+	return &source.Result{Verdict: source.Retry, Failure: failure(domain.FailureMalformed, "the answer of %s was cut off", g.rest.Host)}
 }
 
 func isTimeout(ctx context.Context, err error) bool {

@@ -101,7 +101,7 @@ func TestRedirectIsFollowedOnceAndAtHome(t *testing.T) {
 	if second.Verdict != source.Fail || !strings.Contains(second.Failure.Message, "again and again") {
 		t.Errorf("second call: %+v", second)
 	}
-	if res := src.Call(context.Background(), callOf(jobOf(UserProfile))); res.Verdict != source.Fail {
+	if res := src.Call(context.Background(), callOf(jobOf(UserProfile))); res.Verdict != source.Retry || len(res.Next) != 0 {
 		t.Errorf("redirect to another host: %+v", res)
 	}
 	if foreign.Load() != 0 {

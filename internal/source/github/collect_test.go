@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/document"
-
 	sim "sluice/internal/simulator/github"
 )
 
@@ -69,7 +67,7 @@ func TestOnlyOwnCommits(t *testing.T) {
 		d.noFailures()
 		got := 0
 		for key, doc := range d.docs {
-			if key.Kind != document.KindCommit {
+			if key.Kind != KindCommit {
 				continue
 			}
 			if got++; doc.Author != login {
@@ -90,10 +88,10 @@ func TestRepositoriesOfOthersAreMarked(t *testing.T) {
 		d.run(time.Now())
 		d.noFailures()
 		for key, doc := range d.docs {
-			if key.Kind == document.KindRepository && doc.External != (doc.Author != login) {
+			if key.Kind == KindRepository && doc.External != (doc.Author != login) {
 				t.Errorf("%s: external %t for %s", doc.Title, doc.External, login)
 			}
-			if key.Kind == document.KindCommit && doc.External {
+			if key.Kind == KindCommit && doc.External {
 				external++
 			}
 		}

@@ -3,6 +3,7 @@ package github
 import (
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -30,13 +31,17 @@ type proof struct {
 	total int
 }
 
-func readProof(history gjson.Result) proof {
-	return proof{head: text(history.Get("nodes.0.oid")), total: int(history.Get("totalCount").Int())}
+// readProof reads what a history's newest commit and length are. Both must be
+// told: a history that seems to have no commits has a length of zero.
+func readProof(history gjson.Result) (p proof, ok bool) {
+	total := history.Get("totalCount")
+	p = proof{head: text(history.Get("nodes.0.oid")), total: int(total.Int())}
+	return p, total.Type == gjson.Number && (p.head != "") == (p.total > 0)
 }
 
 func (c *call) rememberProof(res *source.Result, p proof) {
 	res.Stored = append(res.Stored, domain.Page{
-		AccountID: c.Run.AccountID, Key: storedKey(CommitStats, c.Job.Resource, ""), ETag: p.head, Items: p.total,
+		AccountID: c.Run.AccountID, Key: c.opt.proofKey(c.Job.Resource), ETag: p.head, Items: p.total,
 	})
 }
 
@@ -52,7 +57,7 @@ func (c *call) onlyChanges() bool {
 func historyRequest(s *Source, c *call) request {
 	query := s.queries.history
 	variables := map[string]any{
-		"id": c.p.Repo.Node, "after": cursorOrNull(c.p.After), "until": c.Run.Anchor.UTC().Format(time.RFC3339),
+		"id": c.p.Repo.Node, "after": cursorOrNull(c.p.After), "first": c.size(), "until": c.Run.Anchor.UTC().Format(time.RFC3339),
 	}
 	if s.opt.OnlyOwnCommits {
 		variables["author"] = c.p.Owner
@@ -64,36 +69,51 @@ func historyRequest(s *Source, c *call) request {
 	return graphqlRequest(query, variables)
 }
 
-func readHistory(s *Source, c *call, a *answer, root gjson.Result, errs []graphError) source.Result {
+// historyByREST walks a history that GraphQL cannot give at all, not even one
+// commit at a time.
+func historyByREST(_ *Source, c *call) source.Result {
+	p := params{Repo: c.p.Repo, Tag: c.p.Tag}
+	return source.Result{Verdict: source.Done, Next: []domain.JobSpec{p.spec(RepoCommits, c.Job.Resource, p.key(""), BucketCore)}}
+}
+
+func readHistory(s *Source, c *call, a *answer, root gjson.Result, unknown holes) source.Result {
 	branch := root.Get("defaultBranchRef")
-	if branch.Exists() && branch.Type == gjson.Null && len(errs) == 0 {
+	unknown = unknown.at("defaultBranchRef", "target")
+	if branch.Exists() && branch.Type == gjson.Null && len(unknown) == 0 {
 		return source.Result{Verdict: source.Done, Pages: 1, Cursors: []domain.Cursor{c.cursor(CommitStats)}}
 	}
 	target := branch.Get("target")
-	k, ok := readConnection(target.Get("history"))
+	listed := unknown.at("history")
+	k, ok := readConnection(target.Get("history"), listed)
 	if !ok {
-		return incomplete("a history", errs)
+		return incomplete(c, a, "a history", unknown)
 	}
 	res := pageOf(a)
+	at := -1
 	n, wrong := eachNode(a.body, k.nodes, func(i int) (int, string) {
-		doc, end, wrong := c.historyCommit(a.body, i)
+		at++
+		doc, end, wrong := c.historyCommit(a.body, i, len(listed.at("nodes", strconv.Itoa(at))) == 0)
 		if wrong == "" && !doc.Measured {
-			p := params{Repo: c.p.Repo}
-			res.Next = append(res.Next, p.spec(CommitDetail, c.Job.Resource, commitSHA(doc), BucketCore))
+			res.Next = append(res.Next, c.detail(commitSHA(doc)))
 		}
 		s.fit(&doc)
 		res.Documents = append(res.Documents, doc)
 		return end, wrong
 	})
 	if wrong != "" {
-		return incomplete(wrong, errs)
+		return incomplete(c, a, wrong, unknown)
 	}
 	res.Items = n
-	if c.onlyChanges() {
-		c.finishChanges(&res, k, target)
-	} else {
+	if !c.onlyChanges() {
 		c.finishHistory(&res, k)
+		return res
 	}
+	past, knowsPast := readProof(target.Get("past"))
+	whole, knowsWhole := readProof(target.Get("whole"))
+	if c.p.page() == 1 && (!knowsPast || !knowsWhole || len(unknown.at("past"))+len(unknown.at("whole")) > 0) {
+		return incomplete(c, a, "what a history's old part is compared by", unknown)
+	}
+	c.finishChanges(&res, k, past, whole)
 	return res
 }
 
@@ -106,20 +126,30 @@ func (c *call) finishHistory(res *source.Result, k connection) {
 	if !c.walkOn(res, k, true) {
 		c.rememberProof(res, proof{c.p.Head, c.p.Total})
 		res.Cursors = append(res.Cursors, c.cursor(CommitStats))
+		c.rewritten(res)
 	}
+}
+
+// rewritten says, at the end of a walk over a whole history, which commits are
+// no part of it any more. A walk over some of it proves nothing: over one
+// author's commits, or up to an instant before the last walk's.
+func (c *call) rewritten(res *source.Result) {
+	if c.p.Start == 0 || c.opt.OnlyOwnCommits || len(c.Cursors) == 0 || c.Run.Anchor.Before(c.Since) {
+		return
+	}
+	res.Absences = append(res.Absences, c.notSeen(KindCommit, document.GoneRewritten))
 }
 
 // finishChanges goes on with a walk for changes, or begins a walk of everything
 // if the old part is not what it was.
-func (c *call) finishChanges(res *source.Result, k connection, target gjson.Result) {
+func (c *call) finishChanges(res *source.Result, k connection, past, whole proof) {
 	if c.p.page() == 1 {
 		known := proof{c.Stored.ETag, c.Stored.Items}
-		if readProof(target.Get("past")) != known {
-			p := params{Repo: c.p.Repo, Owner: c.p.Owner, At: c.p.At, Full: true}
-			res.Next = append(res.Next, p.spec(CommitStats, c.Job.Resource, fullWalk, c.Job.Bucket))
+		if past != known {
+			p := params{Repo: c.p.Repo, Owner: c.p.Owner, At: c.p.At, Tag: c.p.Tag, Full: true}
+			res.Next = append(res.Next, p.spec(CommitStats, c.Job.Resource, p.key(""), c.Job.Bucket))
 			return
 		}
-		whole := readProof(target.Get("whole"))
 		c.p.Since, c.p.Head, c.p.Total = seconds(c.Since), whole.head, whole.total
 	}
 	if !c.walkOn(res, k, true) {
@@ -128,7 +158,9 @@ func (c *call) finishChanges(res *source.Result, k connection, target gjson.Resu
 	}
 }
 
-func (c *call) historyCommit(body []byte, i int) (doc document.Document, end int, wrong string) {
+// historyCommit reads a commit of a history. One that is not known as a whole
+// counts as not measured, so that the copy that is asked for replaces it.
+func (c *call) historyCommit(body []byte, i int, whole bool) (doc document.Document, end int, wrong string) {
 	sha := ""
 	measures := 0
 	end = members(body, i, func(name string, v gjson.Result) {
@@ -150,7 +182,7 @@ func (c *call) historyCommit(body []byte, i int) (doc document.Document, end int
 	if end >= 0 {
 		doc.Raw = body[i:end:end]
 	}
-	doc.Measured = measures == 2
+	doc.Measured = measures == 2 && whole
 	doc, wrong = c.commit(doc, sha)
 	return doc, end, wrong
 }
@@ -170,7 +202,7 @@ func (c *call) commit(doc document.Document, sha string) (document.Document, str
 		return doc, "a commit is cut off or has no id or no time"
 	}
 	c.inherit(&doc.Fields)
-	doc.Key = c.key(document.KindCommit, formatID(c.p.Repo.ID)+":"+sha)
+	doc.Key = c.key(KindCommit, formatID(c.p.Repo.ID)+":"+sha)
 	doc.Version = doc.CreatedAt
 	if doc.Measured {
 		doc.Version = doc.Version.Add(time.Second)
@@ -184,7 +216,7 @@ func commitSHA(doc document.Document) string { return doc.Name[len(formatID(doc.
 // push cannot shift the pages.
 func commitsRequest(s *Source, c *call) request {
 	if c.p.URL != "" {
-		return request{target: c.p.URL}
+		return request{target: c.resize(c.p.URL)}
 	}
 	q := url.Values{"per_page": {strconv.Itoa(pageSize)}, "until": {c.Run.Anchor.UTC().Format(time.RFC3339)}}
 	if since := s.from(c.Since); !since.IsZero() {
@@ -193,7 +225,7 @@ func commitsRequest(s *Source, c *call) request {
 	if s.opt.OnlyOwnCommits {
 		q.Set("author", c.Run.Login)
 	}
-	return request{target: c.p.Repo.path() + "/commits?" + q.Encode()}
+	return request{target: c.resize(c.p.Repo.path() + "/commits?" + q.Encode())}
 }
 
 func readCommits(s *Source, c *call, a *answer) source.Result {
@@ -201,8 +233,7 @@ func readCommits(s *Source, c *call, a *answer) source.Result {
 	n, wrong := eachOf(a.body, func(i int) (int, string) {
 		doc, end, wrong := c.restCommit(a.body, i)
 		if wrong == "" {
-			p := params{Repo: c.p.Repo}
-			res.Next = append(res.Next, p.spec(CommitDetail, c.Job.Resource, commitSHA(doc), BucketCore))
+			res.Next = append(res.Next, c.detail(commitSHA(doc)))
 		}
 		res.Documents = append(res.Documents, doc)
 		return end, wrong
@@ -211,15 +242,25 @@ func readCommits(s *Source, c *call, a *answer) source.Result {
 		return malformed(wrong)
 	}
 	res.Items = n
-	c.goOn(&res, s.linksOf(c, a))
+	c.goOn(&res, s.linksOf(c, a), span{})
+	if len(res.Cursors) > 0 && s.from(c.Since).IsZero() {
+		c.rewritten(&res)
+	}
 	return res
+}
+
+// detail is the job for one commit, named by its sha.
+func (c *call) detail(sha string) domain.JobSpec {
+	p := params{Repo: c.p.Repo, Tag: c.p.Tag}
+	return p.spec(CommitDetail, c.Job.Resource, p.key(sha), BucketCore)
 }
 
 func commitRequest(_ *Source, c *call) request {
 	if c.p.URL != "" {
 		return request{target: c.p.URL}
 	}
-	return request{target: c.p.Repo.path() + "/commits/" + url.PathEscape(c.Job.PageKey)}
+	sha := c.Job.PageKey[strings.LastIndexByte(c.Job.PageKey, ':')+1:]
+	return request{target: c.p.Repo.path() + "/commits/" + url.PathEscape(sha)}
 }
 
 func readCommit(s *Source, c *call, a *answer) source.Result {

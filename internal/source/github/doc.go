@@ -32,4 +32,10 @@
 // GitHub for an installation's token before a job's call, keeps it in memory
 // and replaces it before it ends. Asking is no data call: it takes nothing from
 // the installation's quota.
+//
+// # What is declared
+//
+// What the rest of the program must know of GitHub is declared here: in
+// describe.go its settings, rations and doctor's look, in hook.go its webhooks, in
+// kinds.go the kinds of documents with the columns of their tables.
 package github

@@ -27,13 +27,17 @@ type driver struct {
 	cursors map[string]time.Time
 	stored  map[string]domain.Page
 	docs    map[document.Key]document.Document
+	// gone are the absences of single documents; vanished and seen those and
+	// the sightings of repositories.
+	gone     map[document.Key]document.Absence
+	vanished map[int64]document.Absence
+	seen     map[int64]time.Time
 
 	// Of the last run: the cursors it began with, and
 	began    map[string]time.Time
 	calls    int
 	done     map[string]bool
 	failures []string
-	dropped  map[string]bool
 	verdict  source.Verdict
 	free     int
 	asked    map[string]int // cost by bucket
@@ -46,6 +50,7 @@ func newDriver(t testing.TB, src *Source, login, token string) *driver {
 	return &driver{
 		t: t, src: src, login: login, token: token,
 		cursors: map[string]time.Time{}, stored: map[string]domain.Page{}, docs: map[document.Key]document.Document{},
+		gone: map[document.Key]document.Absence{}, vanished: map[int64]document.Absence{}, seen: map[int64]time.Time{},
 	}
 }
 
@@ -60,13 +65,13 @@ func (d *driver) run(anchor time.Time) {
 	}
 	d.began = maps.Clone(d.cursors)
 	d.calls, d.free, d.verdict = 0, 0, source.Done
-	d.done, d.dropped, d.failures = map[string]bool{}, map[string]bool{}, nil
+	d.done, d.failures = map[string]bool{}, nil
 	d.pages, d.known, d.asked = map[string]int{}, map[string]int{}, map[string]int{}
 	for len(queue) > 0 {
 		spec := queue[0]
 		queue = queue[1:]
 		name := spec.Type + "|" + spec.Resource + "|" + spec.PageKey
-		if d.done[name] || d.dropped[spec.Resource] {
+		if d.done[name] {
 			continue
 		}
 		d.done[name] = true
@@ -78,21 +83,33 @@ func (d *driver) run(anchor time.Time) {
 			d.verdict = res.Verdict
 			return
 		}
-		queue = append(queue, res.Next...)
+		queue = d.drop(append(queue, res.Next...), res.Drop)
 	}
+}
+
+// drop cancels what waits for a resource. A canceled job is not made again
+// under its name.
+func (d *driver) drop(queue []domain.JobSpec, resource string) []domain.JobSpec {
+	return slices.DeleteFunc(queue, func(spec domain.JobSpec) bool {
+		if resource == "" || spec.Resource != resource {
+			return false
+		}
+		d.done[spec.Type+"|"+spec.Resource+"|"+spec.PageKey] = true
+		return true
+	})
 }
 
 // attempt calls until the job is done or has failed, as an engine would.
 func (d *driver) attempt(run domain.Run, spec domain.JobSpec) source.Result {
 	d.t.Helper()
 	var res source.Result
-	for range 5 {
+	for failures := 0; failures < 5; {
 		ask, err := d.src.Ask(spec, "owner")
 		if err != nil {
 			d.t.Fatal(err)
 		}
 		d.asked[ask.Bucket] += ask.Cost
-		call := source.Call{Run: run, Job: domain.Job{JobSpec: spec}, Token: d.token, Cursors: d.began, Since: d.began[CursorKey(spec.Type, spec.Resource)]}
+		call := source.Call{Run: run, Job: domain.Job{JobSpec: spec, Failures: failures}, Token: d.token, Cursors: d.began, Since: d.began[CursorKey(spec.Type, spec.Resource)]}
 		if page, ok := d.stored[d.src.StoredKey(spec)]; ok {
 			call.Stored = &page
 		}
@@ -103,6 +120,9 @@ func (d *driver) attempt(run domain.Run, spec domain.JobSpec) source.Result {
 		}
 		if res.Verdict != source.Retry && res.Verdict != source.Wait {
 			break
+		}
+		if res.Verdict == source.Retry {
+			failures++
 		}
 	}
 	if res.Verdict != source.Done {
@@ -115,32 +135,73 @@ func (d *driver) attempt(run domain.Run, spec domain.JobSpec) source.Result {
 
 func (d *driver) keep(spec domain.JobSpec, res source.Result) {
 	for _, doc := range res.Documents {
-		if old, ok := d.docs[doc.Key]; !ok || !doc.Version.Before(old.Version) {
-			d.docs[doc.Key] = doc
-		}
+		d.store(doc)
 	}
 	for _, gone := range res.Absences {
-		for key, doc := range d.docs {
-			swept := key.Kind == gone.Kind && doc.Number > gone.After && doc.Number <= gone.UpTo &&
-				doc.CreatedAt.Before(gone.CreatedBefore) && !slices.Contains(gone.Present, doc.Number)
-			if doc.Repository == gone.Repository && (gone.Kind == "" && key.Kind != document.KindEvent || swept) {
-				doc.Deleted = true
-				d.docs[key] = doc
-			}
-		}
+		d.flag(gone)
 	}
+	d.settleFlags()
 	for _, c := range res.Cursors {
-		d.cursors[c.Resource] = c.At
+		if c.At.After(d.cursors[c.Resource]) {
+			d.cursors[c.Resource] = c.At
+		}
 	}
 	for _, p := range res.Stored {
 		d.stored[p.Key] = p
 	}
-	if res.Drop != "" {
-		d.dropped[res.Drop] = true
-	}
 	ledger := CursorKey(spec.Type, spec.Resource)
 	d.pages[ledger]++
 	d.known[ledger] = max(d.known[ledger], res.Pages)
+}
+
+func (d *driver) store(doc document.Document) {
+	if doc.SeenAt.IsZero() {
+		d.t.Errorf("%v has no time at which it was seen", doc.Key)
+	}
+	old, ok := d.docs[doc.Key]
+	if ok && doc.Version.Before(old.Version) {
+		doc, old = old, doc
+	}
+	if old.SeenAt.After(doc.SeenAt) {
+		doc.SeenAt = old.SeenAt
+	}
+	d.docs[doc.Key] = doc
+	if doc.Kind == KindRepository && doc.SeenAt.After(d.seen[doc.Repository]) {
+		d.seen[doc.Repository] = doc.SeenAt
+	}
+}
+
+// flag does what a store does with an absence, for the kinds the source makes.
+func (d *driver) flag(gone document.Absence) {
+	if gone.Why == "" || gone.Since.IsZero() || gone.Account != testAccount || (gone.Kind == "") != gone.NotSeenSince.IsZero() {
+		d.t.Errorf("absence %+v", gone)
+	}
+	if gone.Kind == "" {
+		d.vanished[gone.Repository] = gone
+		return
+	}
+	for key, doc := range d.docs {
+		if key.Kind == gone.Kind && doc.Repository == gone.Repository && doc.SeenAt.Before(gone.NotSeenSince) {
+			d.gone[key] = gone
+		}
+	}
+}
+
+func (d *driver) settleFlags() {
+	if len(d.gone)+len(d.vanished) == 0 {
+		return // as in most tests, which have thousands of documents
+	}
+	for key, doc := range d.docs {
+		own, repo := d.gone[key], d.vanished[doc.Repository]
+		doc.Deleted, doc.GoneWhy = false, ""
+		switch {
+		case own.Why != "" && !doc.SeenAt.After(own.Since):
+			doc.Deleted, doc.GoneWhy = true, own.Why
+		case repo.Why != "" && !d.seen[doc.Repository].After(repo.Since) && key.Kind != KindEvent:
+			doc.Deleted, doc.GoneWhy = true, repo.Why
+		}
+		d.docs[key] = doc
+	}
 }
 
 func (d *driver) noFailures() {
@@ -191,7 +252,7 @@ func (w *world) driver(t testing.TB, opt Options, login string) *driver {
 // repositoryResource names the only repository of a world with one.
 func (d *driver) repositoryResource() string {
 	for key := range d.docs {
-		if key.Kind == document.KindRepository {
+		if key.Kind == KindRepository {
 			return "repo:" + key.Name
 		}
 	}

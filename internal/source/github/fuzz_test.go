@@ -39,7 +39,7 @@ func FuzzBodies(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &call{Call: callOf(spec), p: p}
+		c := src.newCall(callOf(spec), p)
 		a := &answer{status: status, header: http.Header{}, body: body, date: testNow}
 		c.settleAnchor(a)
 		checkComplete(t, src.understand(c, op, a))

@@ -10,83 +10,79 @@ import (
 	"sluice/internal/source"
 )
 
-// graphError is one member of a GraphQL answer's errors.
-type graphError struct {
-	kind, message string
-	path          gjson.Result
-}
-
-// isNotFound reports whether the thing asked for is not there.
-func (e graphError) isNotFound() bool { return e.kind == "NOT_FOUND" }
-
-// isForbidden reports whether asking again with the same token is pointless.
-func (e graphError) isForbidden() bool {
-	return e.kind == "FORBIDDEN" || e.kind == "INSUFFICIENT_SCOPES"
-}
-
-func (e graphError) isRateLimit() bool {
-	return e.kind == "RATE_LIMITED" || e.kind == "RATE_LIMIT"
-}
-
-// graphReader understands what a query's root field holds. errs is not empty
-// when parts are missing.
-type graphReader func(s *Source, c *call, a *answer, root gjson.Result, errs []graphError) source.Result
+// graphReader understands what a query's root field holds; unknown is what the
+// answer's errors leave open below it.
+type graphReader func(s *Source, c *call, a *answer, root gjson.Result, unknown holes) source.Result
 
 // graph reads a GraphQL answer, in which failures come with status 200, and
-// hands its root field to read.
+// hands its root field to read. It is the only way to a reader, so that none
+// takes a null for nothing which an error says is unknown.
 func graph(field string, read graphReader) func(*Source, *call, *answer) source.Result {
 	return func(s *Source, c *call, a *answer) source.Result {
 		whole := view(a.body)
 		data := whole.Get("data")
 		errs := graphErrors(whole.Get("errors"))
-		res, failed := s.graphFailure(c, a, data.Get(field), errs)
+		res, failed := s.graphFailure(c, a, field, data.Get(field), errs)
 		if !failed {
-			res = read(s, c, a, data.Get(field), errs)
+			res = read(s, c, a, data.Get(field), holes(errs).at(field))
 		}
 		paid := graphRate(data.Get("rateLimit"))
-		paid.Exhausted, paid.RetryAfter = res.Quota.Exhausted, res.Quota.RetryAfter
+		paid.Exhausted, paid.RetryAfter, paid.Backoff = res.Quota.Exhausted, res.Quota.RetryAfter, res.Quota.Backoff
 		res.Quota = paid
 		return res
 	}
 }
 
-func graphErrors(list gjson.Result) []graphError {
-	var errs []graphError
-	list.ForEach(func(_, e gjson.Result) bool {
-		errs = append(errs, graphError{kind: e.Get("type").String(), message: shorten(e.Get("message").String(), 200), path: e.Get("path")})
-		return true
-	})
-	return errs
-}
-
 // graphFailure is the meaning of errors that leave nothing to read.
-func (s *Source) graphFailure(c *call, a *answer, root gjson.Result, errs []graphError) (source.Result, bool) {
+func (s *Source) graphFailure(c *call, a *answer, field string, root gjson.Result, errs []graphError) (source.Result, bool) {
+	pathless := false
 	for _, e := range errs {
 		switch {
 		case e.isRateLimit():
 			return exhausted(e.message), true
 		case strings.Contains(strings.ToLower(e.message), "secondary rate limit"):
 			return s.stayAway(retryAfter(a, s.opt.Now()), "a secondary limit", e.message), true
+		case e.isSchema():
+			return s.withoutGraphQL(c, e.message), true
 		}
+		c.heavy = c.heavy || e.isHeavy()
+		pathless = pathless || len(e.path) == 0
 	}
 	if root.IsObject() || root.IsArray() {
+		if pathless {
+			return incomplete(c, a, "something, without saying what", errs), true
+		}
 		return source.Result{}, false
 	}
-	for _, e := range errs {
+	for _, e := range holes(errs).at(field) {
 		switch {
 		case e.isNotFound():
-			return notFound(c), true
+			return s.notFound(c, a), true
+		case e.isForbidden() && blockedWords(e.message) && c.p.Repo != nil:
+			return confirmed(c, s.serverTime(a), blockedReason), true
 		case e.isForbidden():
-			return forbidden(c, a, e.message), true
+			return s.forbidden(c, a, e.message), true
 		}
 	}
 	if len(errs) > 0 {
 		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "GitHub could not answer the query: %s", errs[0].message)}, true
 	}
 	if root.Type == gjson.Null && root.Exists() {
-		return notFound(c), true
+		return s.notFound(c, a), true
 	}
 	return malformed("the query's result is missing"), true
+}
+
+// incomplete is an answer that lacks something which cannot be asked for alone.
+// Trying again asks for a smaller page, see size.
+func incomplete(c *call, a *answer, what string, unknown holes) source.Result {
+	if len(unknown) == 0 {
+		return malformed(what)
+	}
+	if e, ok := unknown.forbidden(); ok && unknown.hidden() {
+		return c.lacksPermission(a, e.message)
+	}
+	return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "GitHub left out %s: %s", what, unknown[0].message)}
 }
 
 // graphRate is what the query really cost.
@@ -111,42 +107,36 @@ type connection struct {
 	nodes gjson.Result
 }
 
-func readConnection(v gjson.Result) (connection, bool) {
-	k := connection{total: int(v.Get("totalCount").Int()), nodes: v.Get("nodes")}
-	info := v.Get("pageInfo")
-	if info.Get("hasNextPage").Bool() {
+// readConnection reads a connection of which the page itself is known; nodes
+// within it may be unknown.
+func readConnection(v gjson.Result, unknown holes) (connection, bool) {
+	total, info := v.Get("totalCount"), v.Get("pageInfo")
+	k := connection{total: int(total.Int()), nodes: v.Get("nodes")}
+	more := info.Get("hasNextPage")
+	if more.Bool() {
 		k.after = text(info.Get("endCursor"))
 		if k.after == "" {
 			return k, false
 		}
 	}
-	return k, k.nodes.IsArray() && info.IsObject()
+	known := total.Type == gjson.Number && more.IsBool() && k.nodes.IsArray()
+	return k, known && len(unknown.outside("nodes")) == 0
 }
-
-// pages is how many pages hold the connection.
-func (k connection) pages() int { return max((k.total+pageSize-1)/pageSize, 1) }
 
 // walkOn adds to a result the page that follows; it reports whether there is
 // one. counted says that the first page's total tells the number of pages.
 func (c *call) walkOn(res *source.Result, k connection, counted bool) bool {
 	p := c.p
 	if counted && c.p.page() == 1 {
-		res.Pages = k.pages()
+		size := c.size()
+		res.Pages = max((k.total+size-1)/size, 1)
 		p.Announced = res.Pages
 	}
 	if k.after == "" {
 		return false
 	}
 	p.After = k.after
-	res.Next = append(res.Next, c.successor(p, c.pageKeyOf(k.after)))
+	p.First, p.Steady = c.nextSize()
+	res.Next = append(res.Next, c.successor(p, p.key(k.after)))
 	return true
-}
-
-// pageKeyOf names the page behind a cursor. A second walk of the same resource
-// in a run keeps its pages apart from the first.
-func (c *call) pageKeyOf(after string) string {
-	if c.p.Full {
-		return "full:" + after
-	}
-	return after
 }

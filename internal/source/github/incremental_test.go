@@ -2,19 +2,16 @@ package github
 
 import (
 	"io"
-	"math/rand/v2"
 	"net/http"
-	"os"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"sluice/internal/document"
 	"sluice/internal/domain"
 
 	sim "sluice/internal/simulator/github"
+	"sluice/internal/testkit"
 )
 
 // clock is a time that moves only when told to.
@@ -205,7 +202,7 @@ func TestRewrittenHistoryIsWalkedAgain(t *testing.T) {
 		}
 	}
 	for key := range d.docs {
-		if key.Kind == document.KindCommit {
+		if key.Kind == KindCommit {
 			delete(d.docs, key)
 		}
 	}
@@ -256,7 +253,7 @@ func TestExactWhileTheWorldChanges(t *testing.T) {
 
 func exactWhileChanging(t *testing.T, shape *sim.Shape) {
 	c := newClock()
-	w := newWorld(t, sim.Options{Seed: testSeed(t), Accounts: 1, Now: c.Now, Shape: shape})
+	w := newWorld(t, sim.Options{Seed: testkit.Seed(t), Accounts: 1, Now: c.Now, Shape: shape})
 	login := w.Logins()[0]
 	d := w.driver(t, Options{Now: c.Now}, login)
 	d.before = func(domain.JobSpec) {
@@ -281,7 +278,7 @@ func exactWhileChanging(t *testing.T, shape *sim.Shape) {
 	want := mustTruth(t, w, login, time.Time{})
 	want.Events = nil
 	for key := range d.docs {
-		if key.Kind == document.KindEvent {
+		if key.Kind == KindEvent {
 			delete(d.docs, key)
 		}
 	}
@@ -306,7 +303,7 @@ func TestDeletedRepositoryIsMarked(t *testing.T) {
 	d.noFailures()
 	marked := 0
 	for key, doc := range d.docs {
-		if key.Kind == document.KindRepository && doc.Deleted {
+		if key.Kind == KindRepository && doc.Deleted {
 			marked++
 			if doc.Title != gone.Owner+"/"+gone.Name {
 				t.Errorf("marked %s, deleted was %v", doc.Title, gone)
@@ -332,18 +329,4 @@ func TestClockAheadLosesNothing(t *testing.T) {
 	d.run(ahead())
 	d.noFailures()
 	d.matches(mustTruth(t, w, login, time.Time{}), true)
-}
-
-// testSeed draws a seed, or takes the one that SLUICE_TEST_SEED gives.
-func testSeed(t testing.TB) uint64 {
-	t.Helper()
-	seed := rand.Uint64()
-	if given := os.Getenv("SLUICE_TEST_SEED"); given != "" {
-		var err error
-		if seed, err = strconv.ParseUint(given, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("SLUICE_TEST_SEED=%d", seed)
-	return seed
 }

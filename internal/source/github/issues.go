@@ -2,6 +2,7 @@ package github
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,19 +19,19 @@ func (r *repoRef) path() string { return "/repositories/" + formatID(r.ID) }
 // remembered page would not name the pull requests to fetch.
 func issuesRequest(s *Source, c *call) request {
 	etag := c.etag()
-	if c.p.Changes {
+	if c.p.Changes && !c.p.Bridge {
 		etag = ""
 	}
 	if c.p.URL != "" {
-		return request{target: c.p.URL, etag: etag}
+		return request{target: c.resize(c.p.URL), etag: etag}
 	}
 	q := url.Values{
 		"state": {"all"}, "sort": {"created"}, "direction": {"asc"}, "per_page": {strconv.Itoa(pageSize)},
 	}
-	if since := s.from(c.walkSince()); !since.IsZero() {
+	if since := s.from(c.walkSince()); !since.IsZero() && !c.sweeps() {
 		q.Set("since", since.Format(time.RFC3339))
 	}
-	return request{target: c.p.Repo.path() + "/issues?" + q.Encode(), etag: etag}
+	return request{target: c.resize(c.p.Repo.path() + "/issues?" + q.Encode()), etag: etag}
 }
 
 // walkSince is what a walk is bounded by: what an earlier job said, or the
@@ -52,9 +53,11 @@ func (s *Source) from(cursor time.Time) time.Time {
 
 func readIssues(s *Source, c *call, a *answer) source.Result {
 	res := pageOf(a)
-	pulls := c.p.IDs
+	pulls := slices.Clone(c.p.IDs)
+	var on span
 	n, wrong := eachOf(a.body, func(i int) (int, string) {
 		doc, node, end, wrong := c.issue(a.body, i)
+		on.add(doc.Number)
 		if node != "" {
 			pulls = append(pulls, node)
 		} else {
@@ -69,18 +72,27 @@ func readIssues(s *Source, c *call, a *answer) source.Result {
 	res.Items = n
 	l := s.linksOf(c, a)
 	if !c.p.Changes {
-		c.remember(&res, a, l)
-		c.goOn(&res, l)
+		c.remember(&res, l)
+		c.goOn(&res, l, on)
 		return res
 	}
-	var then *params
-	if l.next != "" {
-		p := c.followed(l)
-		p.Page = c.p.page() + 1
-		then = &p
+	then, wrong := c.following(l, on)
+	if wrong != "" {
+		return malformed(wrong)
 	}
 	res.Pages = l.pages
 	c.goOnWithPulls(&res, pulls, then)
+	return res
+}
+
+// sameIssues lets the remembered page stand for a 304. In a walk for changes
+// that is a page which was read before: what it named is fetched already.
+func sameIssues(s *Source, c *call) source.Result {
+	if !c.p.Changes {
+		return sameList(s, c)
+	}
+	res := source.Result{Verdict: source.Done}
+	c.goOnWithPulls(&res, slices.Clone(c.p.IDs), c.p.Then)
 	return res
 }
 
@@ -105,13 +117,13 @@ func (c *call) issue(body []byte, i int) (doc document.Document, pullNode string
 		}
 	})
 	switch {
-	case end < 0 || id == 0 || pull && node == "":
+	case end < 0 || id == 0 || doc.Number == 0 || pull && node == "":
 		return doc, "", end, "an issue is cut off or has no id"
 	case pull:
 		return doc, node, end, ""
 	}
 	c.inherit(&doc.Fields)
-	doc.Key = c.key(document.KindIssue, formatID(id))
+	doc.Key = c.key(KindIssue, formatID(id))
 	doc.Raw, doc.Version = body[i:end:end], doc.UpdatedAt
 	return doc, "", end, ""
 }
@@ -144,9 +156,9 @@ func (c *call) thread(doc *document.Document, name string, v gjson.Result) {
 // which move at its end, never pass a batch that failed.
 func (c *call) goOnWithPulls(res *source.Result, pulls []string, then *params) {
 	switch {
-	case len(pulls) >= pageSize || (then == nil && len(pulls) > 0):
-		p := params{Repo: c.p.Repo, At: c.p.At, IDs: pulls, Then: then, Page: c.p.page()}
-		key := "ids:" + strconv.Itoa(c.p.page()) + ":" + pulls[0] + ":" + strconv.Itoa(len(pulls))
+	case len(pulls) >= pageSize || len(pulls) > 0 && (then == nil || c.p.Of != ""):
+		p := params{Repo: c.p.Repo, At: c.p.At, Start: c.p.Start, IDs: pulls, Then: then, Page: c.p.page(), Tag: c.p.Tag, Of: c.p.Of}
+		key := p.key("ids:" + strconv.Itoa(c.p.page()) + ":" + pulls[0] + ":" + strconv.Itoa(len(pulls)))
 		spec := p.spec(RepoPulls, c.Job.Resource, key, BucketGraphQL)
 		spec.Expected = 1
 		if then != nil {
@@ -156,8 +168,14 @@ func (c *call) goOnWithPulls(res *source.Result, pulls []string, then *params) {
 	case then != nil:
 		p := *then
 		p.IDs = pulls
-		res.Next = append(res.Next, p.spec(RepoIssues, c.Job.Resource, strconv.Itoa(p.Page), BucketCore))
+		if c.p.Of != "" {
+			res.Next = append(res.Next, p.spec(c.p.Of, c.Job.Resource, p.key(p.After), BucketGraphQL))
+			return
+		}
+		res.Next = append(res.Next, p.spec(RepoIssues, c.Job.Resource, p.number(), BucketCore))
+	case c.p.Of != "":
+		c.endPulls(res, c.p.Of)
 	default:
-		res.Cursors = append(res.Cursors, c.cursor(RepoIssues), c.cursor(RepoPulls))
+		res.Cursors = append(res.Cursors, c.cursor(RepoIssues), c.cursorOf(RepoPulls, BucketGraphQL))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"sluice/internal/domain"
@@ -16,6 +17,8 @@ const (
 	DiscoverReposPushed  = "DISCOVER_REPOS_PUSHED"
 	DiscoverReposUpdated = "DISCOVER_REPOS_UPDATED"
 	DiscoverContributed  = "DISCOVER_REPOS_CONTRIBUTED"
+	DiscoverRepo         = "DISCOVER_REPO"
+	CheckRepo            = "CHECK_REPO"
 	CommitStats          = "COMMIT_STATS"
 	RepoCommits          = "REPO_COMMITS"
 	CommitDetail         = "COMMIT_DETAIL"
@@ -44,6 +47,12 @@ type params struct {
 	URL string `json:"url,omitempty"`
 	// After is the GraphQL cursor of a later page.
 	After string `json:"after,omitempty"`
+	// First is the size of the page, zero for the usual one; so many pages keep
+	// it before a larger one is tried.
+	First  int `json:"first,omitempty"`
+	Steady int `json:"steady,omitempty"`
+	// Tag tells a second walk of the same resource in a run from the first.
+	Tag string `json:"tag,omitempty"`
 	// Page counts from 1; zero means the first. Announced is how many pages
 	// the first one promised.
 	Page      int `json:"page,omitempty"`
@@ -53,14 +62,18 @@ type params struct {
 	At int64 `json:"at,omitempty"`
 	// Since bounds a walk that asks for changes only.
 	Since int64 `json:"since,omitempty"`
+	// Start is when the walk began, by GitHub's clock.
+	Start int64 `json:"start,omitempty"`
 	// Owner is the account's node id, where a query must name it.
 	Owner string `json:"owner,omitempty"`
 	// Changes makes an issues walk hand on the pull requests it meets. IDs are
-	// the node ids met so far and not fetched yet; Then is the page of the
-	// issues walk that goes on after the batch.
+	// the node ids met so far and not fetched yet; Then is the page of the walk
+	// that goes on after the batch, and Of that walk's type where it is not the
+	// issues walk.
 	Changes bool     `json:"changes,omitempty"`
 	IDs     []string `json:"ids,omitempty"`
 	Then    *params  `json:"then,omitempty"`
+	Of      string   `json:"of,omitempty"`
 	// Again marks a batch that asks once more for what an answer left out.
 	Again bool `json:"again,omitempty"`
 	// Full makes a commit walk ignore the cursor. Head and Total are what its
@@ -68,8 +81,20 @@ type params struct {
 	Full  bool   `json:"full,omitempty"`
 	Head  string `json:"head,omitempty"`
 	Total int    `json:"total,omitempty"`
-	// Last is the highest number that a sweep has passed.
-	Last int64 `json:"last,omitempty"`
+	// Prev is the numbered page before this one and PrevTag its ETag; Edge is
+	// the last number on it, if known. Bridge marks a job that reads it again.
+	Prev    string `json:"prev,omitempty"`
+	PrevTag string `json:"prev_tag,omitempty"`
+	Edge    int64  `json:"edge,omitempty"`
+	Bridge  bool   `json:"bridge,omitempty"`
+	// Unmet are the repositories that a walk over all of them should still meet.
+	Unmet []int64 `json:"unmet,omitempty"`
+	// Alone marks a page that is no part of a walk: it has no successor.
+	Alone bool `json:"alone,omitempty"`
+	// Part restricts the discovery of one repository to what was left out.
+	Part string `json:"part,omitempty"`
+	// Unlisted marks a look at a repository that a listing did not have.
+	Unlisted bool `json:"unlisted,omitempty"`
 	// Moved marks a job that already follows a redirect.
 	Moved bool `json:"moved,omitempty"`
 }
@@ -103,12 +128,23 @@ func parseParams(raw []byte) (params, error) {
 
 func (p params) page() int { return max(p.Page, 1) }
 
+// key names a page of the walk, apart from the pages of other walks.
+func (p params) key(page string) string {
+	if p.Full {
+		page = strings.TrimSuffix(fullWalk+":"+page, ":")
+	}
+	if p.Tag != "" {
+		page = strings.TrimSuffix(p.Tag+":"+page, ":")
+	}
+	return page
+}
+
 // spec makes the job of a type for a resource. It is a child unless it goes on
 // with finding repositories; only a plan begins that.
 func (p params) spec(typ, resource, pageKey, bucket string) domain.JobSpec {
 	class := domain.ClassChild
 	switch typ {
-	case DiscoverReposPushed, UserProfile, DiscoverReposUpdated, DiscoverContributed:
+	case DiscoverReposPushed, UserProfile, DiscoverReposUpdated, DiscoverContributed, DiscoverRepo:
 		class = domain.ClassWalk
 	}
 	// Nothing in params can fail to encode.
@@ -138,31 +174,71 @@ func (c *call) successor(p params, pageKey string) domain.JobSpec {
 // Public implements source.Lendable: what belongs to public repositories.
 func (s *Source) Public(job domain.JobSpec) bool {
 	p, err := parseParams(job.Params)
-	if err != nil || (p.Repo == nil && len(p.Repos) == 0) {
+	if err != nil || job.Type == CheckRepo || job.Type == DiscoverRepo || (p.Repo == nil && len(p.Repos) == 0) {
 		return false
 	}
 	return (p.Repo == nil || !p.Repo.Private) && !slices.ContainsFunc(p.Repos, func(r repoRef) bool { return r.Private })
 }
 
-// CursorKey names the cursor of a resource.
+// CursorKey names the cursor of a resource under the default options.
 func CursorKey(typ, resource string) string { return typ + " " + resource }
+
+// question tells apart the cursors of answers that are not alike: what was
+// collected for a narrower question says nothing about a wider one. The default
+// options have no word for it.
+func (o *Options) question(typ, bucket string) string {
+	switch typ {
+	case CommitStats, RepoCommits:
+		if o.OnlyOwnCommits {
+			return " own"
+		}
+	case DiscoverReposPushed, DiscoverReposUpdated:
+		if o.Collaborator && bucket == BucketGraphQL {
+			return " shared"
+		}
+	case RepoPulls, SweepPulls:
+		// REST's listing does not tell additions and deletions.
+		if bucket == BucketCore {
+			return " rest"
+		}
+	}
+	return ""
+}
+
+// cursorKey names the cursor of a resource under these options.
+func (o *Options) cursorKey(typ, bucket, resource string) string {
+	return CursorKey(typ, resource) + o.question(typ, bucket)
+}
 
 // StoredKey names the remembered page that a job's call can refer to; empty if
 // its calls never do.
 func (s *Source) StoredKey(job domain.JobSpec) string {
 	op, ok := operationFor(job)
-	if !ok || (op.on304 == nil && (job.Type != CommitStats || job.PageKey != "")) {
+	if !ok || job.Type == DiscoverReposUpdated || (op.on304 == nil && (job.Type != CommitStats || job.PageKey != "")) {
 		return ""
 	}
+	if job.Type == CommitStats {
+		return s.opt.proofKey(job.Resource)
+	}
 	return storedKey(job.Type, job.Resource, job.PageKey)
+}
+
+// proofKey names where a history's proof is remembered.
+func (o *Options) proofKey(resource string) string {
+	return storedKey(CommitStats, resource, "") + o.question(CommitStats, BucketGraphQL)
 }
 
 func storedKey(typ, resource, pageKey string) string {
 	return typ + " " + resource + " " + pageKey
 }
 
-func (c *call) cursor(typ string) domain.Cursor {
-	return domain.Cursor{AccountID: c.Run.AccountID, Resource: CursorKey(typ, c.Job.Resource), At: unix(c.p.At)}
+// cursor moves the cursor of one of the resource's walks to where this one
+// stands.
+func (c *call) cursor(typ string) domain.Cursor { return c.cursorOf(typ, c.Job.Bucket) }
+
+func (c *call) cursorOf(typ, bucket string) domain.Cursor {
+	key := c.opt.cursorKey(typ, bucket, c.Job.Resource)
+	return domain.Cursor{AccountID: c.Run.AccountID, Resource: key, At: unix(c.p.At)}
 }
 
 func unix(seconds int64) time.Time {

@@ -52,9 +52,7 @@ type Options struct {
 
 // Source collects from one GitHub. It is safe for concurrent use.
 type Source struct {
-	opt     Options
-	rest    *url.URL
-	graphql *url.URL
+	upstream
 	queries queries
 	apps    *appTokens
 }
@@ -81,7 +79,7 @@ func New(opt Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{opt: opt, rest: rest, graphql: graphqlURL(rest), queries: newQueries(opt), apps: newAppTokens()}, nil
+	return &Source{upstream: upstream{opt, rest, graphqlURL(rest)}, queries: newQueries(opt), apps: newAppTokens()}, nil
 }
 
 func parseBase(raw string) (*url.URL, error) {
@@ -91,7 +89,7 @@ func parseBase(raw string) (*url.URL, error) {
 	}
 	if (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil || u.RawQuery != "" {
 		return nil, domain.Errorf(domain.CodeInvalid,
-			"github: %q is no base URL; give scheme and host alone, such as https://api.github.com or https://HOST/api/v3", u.Redacted())
+			"github: this is not a base URL; give only scheme and host, such as https://api.github.com or https://HOST/api/v3")
 	}
 	return u, nil
 }

@@ -13,24 +13,24 @@ import (
 	"sluice/internal/source"
 )
 
-// secondaryPause is how long GitHub wants to be left alone after a secondary
-// limit that does not say.
-const secondaryPause = time.Minute
-
 // understand is where every answer gets its meaning:
 //
 //	200        the page; HTML or a body that is no JSON is tried again
-//	301, 307   one more job at the new address, on the same host only
+//	301, 307   one more job at the new address, on the same host only; a
+//	           redirect elsewhere is not followed, and tried again
 //	304        the remembered page stands for it, free of charge with a token
 //	400, 422   the request is refused: the job fails
 //	401        the token is refused: the account pauses; an app's token is
 //	           first replaced
 //	403, 429   see refused
-//	404        an unknown login fails the run; a repository is gone
-//	408, 5xx   tried again
+//	404        an unknown login fails the run; a repository is looked at by
+//	           its id, and flagged as gone if that finds nothing either
+//	408, 5xx   tried again, with a smaller page
 //	409        an empty repository: done, with nothing
-//	410, 451   gone or blocked: recorded, not tried again
+//	410        gone: recorded, not tried again
+//	451        a blocked repository: flagged as such
 func (s *Source) understand(c *call, op operation, a *answer) source.Result {
+	c.heavy = a.status == http.StatusBadGateway || a.status == http.StatusGatewayTimeout
 	switch code := a.status; {
 	case code == http.StatusOK:
 		return s.readPage(c, op, a)
@@ -48,11 +48,13 @@ func (s *Source) understand(c *call, op operation, a *answer) source.Result {
 	case code == http.StatusForbidden, code == http.StatusTooManyRequests:
 		return s.refused(c, a)
 	case code == http.StatusNotFound:
-		return notFound(c)
+		return s.notFound(c, a)
 	case code == http.StatusConflict && strings.Contains(strings.ToLower(message(a)), "empty"):
 		return source.Result{Verdict: source.Done, Cursors: []domain.Cursor{c.cursor(c.Job.Type)}}
-	case code == http.StatusGone, code == http.StatusUnavailableForLegalReasons:
-		return gone(c, a)
+	case code == http.StatusUnavailableForLegalReasons:
+		return s.blocked(c, a)
+	case code == http.StatusGone:
+		return withdrawn(c, a)
 	case code == http.StatusUnprocessableEntity:
 		return s.unprocessable(c, a)
 	case code == http.StatusRequestTimeout:
@@ -70,32 +72,34 @@ func (s *Source) readPage(c *call, op operation, a *answer) source.Result {
 		return s.again(a, domain.FailureServer)
 	}
 	if !op.list && !wellFormed(a.body) {
-		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureMalformed, "GitHub's answer is no valid JSON (%d bytes)", len(a.body))}
+		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureMalformed, "GitHub's answer is not valid JSON (%d bytes)", len(a.body))}
 	}
 	return op.read(s, c, a)
 }
 
 // again is a passing fault on GitHub's side.
-func (s *Source) again(a *answer, kind domain.FailureKind) source.Result {
+func (g *upstream) again(a *answer, kind domain.FailureKind) source.Result {
 	said := message(a)
 	if looksLikeHTML(a) {
 		said = "with an HTML page"
 	}
 	return source.Result{
-		Verdict: source.Retry, RetryAfter: retryAfter(a, s.opt.Now()),
+		Verdict: source.Retry, RetryAfter: retryAfter(a, g.opt.Now()),
 		Failure: failure(kind, "GitHub answers %d %s", a.status, said),
 	}
 }
 
 // unchanged lets the remembered page stand for a 304.
 func (s *Source) unchanged(c *call, op operation) source.Result {
-	if c.Stored == nil || op.on304 == nil {
+	if (c.Stored == nil && !c.p.Bridge) || op.on304 == nil {
 		return source.Result{Verdict: source.Retry, Free: c.Token != "", Failure: failure(domain.FailureMalformed, "GitHub answers 304 to a call that named no page")}
 	}
 	res := op.on304(s, c)
 	// Without a token even a 304 is counted.
 	res.Free = c.Token != ""
-	res.Items = c.Stored.Items
+	if c.Stored != nil {
+		res.Items = c.Stored.Items
+	}
 	return res
 }
 
@@ -108,7 +112,7 @@ func (s *Source) moved(c *call, a *answer) source.Result {
 	case target == "":
 		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub answers %d without saying where to", a.status)}
 	case !same:
-		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub answers %d to another host; it is not followed, since the token is for %s alone", a.status, s.rest.Host)}
+		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "GitHub answers %d to another host; it is not followed, since the token is for %s alone", a.status, s.rest.Host)}
 	case c.p.Moved || c.Job.Bucket == BucketGraphQL:
 		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub redirects again and again (%d)", a.status)}
 	}
@@ -127,8 +131,8 @@ func (s *Source) refused(c *call, a *answer) source.Result {
 	switch {
 	case !wellFormed(a.body):
 		return s.refusedInHTML(a)
-	case gjson.GetBytes(a.body, "block").Exists() || strings.Contains(low, "access blocked"):
-		return gone(c, a)
+	case gjson.GetBytes(a.body, "block").Exists() || blockedWords(said):
+		return s.blocked(c, a)
 	case isSecondary(a, low):
 		return s.stayAway(pause, "a secondary limit", said)
 	case strings.HasPrefix(low, "api rate limit exceeded"):
@@ -136,7 +140,7 @@ func (s *Source) refused(c *call, a *answer) source.Result {
 	case c.access.suspended(low):
 		return source.Result{Verdict: source.PauseAccount, Failure: failure(domain.FailureCredential, "GitHub has suspended %s (403 %s)", c.access.in.name, said)}
 	case strings.HasPrefix(low, "resource not accessible"):
-		return forbidden(c, a, said)
+		return s.forbidden(c, a, said)
 	case strings.Contains(low, "login attempts"):
 		return s.stayAway(pause, "too many failed logins", said)
 	case a.header.Get("X-Ratelimit-Remaining") == "0":
@@ -144,7 +148,7 @@ func (s *Source) refused(c *call, a *answer) source.Result {
 	case pause > 0 || a.status == http.StatusTooManyRequests:
 		return s.stayAway(pause, "a limit", said)
 	}
-	return forbidden(c, a, said)
+	return s.forbidden(c, a, said)
 }
 
 func isSecondary(a *answer, low string) bool {
@@ -153,21 +157,19 @@ func isSecondary(a *answer, low string) bool {
 		strings.Contains(doc, "secondary-rate-limits") || strings.HasSuffix(doc, "#abuse-rate-limits")
 }
 
-func (s *Source) refusedInHTML(a *answer) source.Result {
+func (g *upstream) refusedInHTML(a *answer) source.Result {
 	if strings.Contains(strings.ToLower(string(a.body)), "user-agent") ||
 		strings.Contains(strings.ToLower(string(a.body)), "administrative rules") {
-		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub refuses requests without a User-Agent; %q was not accepted", s.opt.UserAgent)}
+		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub refuses requests without a User-Agent; %q was not accepted", g.opt.UserAgent)}
 	}
-	return s.again(a, domain.FailureServer)
+	return g.again(a, domain.FailureServer)
 }
 
-// stayAway parks the whole owner: GitHub punishes those who go on.
-func (s *Source) stayAway(pause time.Duration, why, said string) source.Result {
-	if pause <= 0 {
-		pause = secondaryPause
-	}
+// stayAway parks the whole owner: GitHub punishes those who go on. A limit that
+// does not say for how long leaves that to whoever keeps the quota.
+func (g *upstream) stayAway(pause time.Duration, why, said string) source.Result {
 	return source.Result{
-		Verdict: source.Wait, RetryAfter: pause, Quota: quota.Response{RetryAfter: pause},
+		Verdict: source.Wait, RetryAfter: pause, Quota: quota.Response{RetryAfter: pause, Backoff: pause <= 0},
 		Failure: failure(domain.FailureRateLimited, "GitHub reports %s: %s", why, said),
 	}
 }
@@ -175,12 +177,21 @@ func (s *Source) stayAway(pause time.Duration, why, said string) source.Result {
 func exhausted(said string) source.Result {
 	return source.Result{
 		Verdict: source.Wait, Quota: quota.Response{Exhausted: true},
-		Failure: failure(domain.FailureRateLimited, "the ration of this window is spent: %s", said),
+		Failure: failure(domain.FailureRateLimited, "the quota of this window is used up: %s", said),
 	}
 }
 
-// forbidden names what the token lacks, as far as GitHub tells.
-func forbidden(c *call, a *answer, said string) source.Result {
+// forbidden is a refusal for want of permission. A look at a repository by its
+// id that is refused has found out what it was to find out.
+func (s *Source) forbidden(c *call, a *answer, said string) source.Result {
+	if c.Job.Type == CheckRepo {
+		return confirmed(c, s.serverTime(a), document.GoneForbidden)
+	}
+	return c.lacksPermission(a, said)
+}
+
+// lacksPermission names what the token lacks, as far as GitHub tells.
+func (c *call) lacksPermission(a *answer, said string) source.Result {
 	text := "the token of " + c.Run.Login + " may not do this: " + said
 	if needs := a.header.Get("X-Accepted-Oauth-Scopes"); needs != "" {
 		text += "; it needs one of the scopes " + needs
@@ -192,45 +203,46 @@ func forbidden(c *call, a *answer, said string) source.Result {
 		text += "; it needs the permission " + needs
 	}
 	if strings.HasPrefix(a.header.Get("X-Github-Sso"), "required") {
-		text += "; the organisation wants it authorised for single sign-on"
+		text += "; the organisation requires it to be authorised for single sign-on"
 	}
 	return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureForbidden, "%s", text)}
 }
 
-// gone records what GitHub will not give any more. A blocked repository takes
-// its waiting jobs along; disabled issues do not.
-func gone(c *call, a *answer) source.Result {
-	res := source.Result{Verdict: source.Fail, Failure: failure(domain.FailureGone, "GitHub has withdrawn %s (%d %s)", c.Job.Resource, a.status, message(a))}
-	if c.p.Repo != nil && a.status != http.StatusGone {
-		res.Drop = c.Job.Resource
+// blocked flags a repository that GitHub withholds. It says so itself, and by
+// the repository's id: that needs no second look.
+func (s *Source) blocked(c *call, a *answer) source.Result {
+	if c.p.Repo == nil {
+		return withdrawn(c, a)
 	}
-	return res
+	return confirmed(c, s.serverTime(a), document.GoneBlocked)
 }
 
-func notFound(c *call) source.Result {
+// withdrawn records what GitHub will not give any more, such as issues that
+// were disabled.
+func withdrawn(c *call, a *answer) source.Result {
+	return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureGone, "GitHub has withdrawn %s (%d %s)", c.Job.Resource, a.status, message(a))}
+}
+
+func (s *Source) notFound(c *call, a *answer) source.Result {
 	switch {
+	case c.Job.Type == CheckRepo:
+		return confirmed(c, s.serverTime(a), document.GoneDeleted)
 	case c.p.Repo != nil:
-		return repositoryGone(c)
+		return c.lookAgain()
 	case len(c.p.Repos) > 0:
-		return malformed("none of several repositories is there")
+		return malformed("none of several repositories exists")
 	}
 	return unknownLogin(c)
 }
 
+// unknownLogin fails the run, since nothing of it can be collected. An account
+// that was there a moment ago, or in an earlier run, is asked for once more
+// before that is believed.
 func unknownLogin(c *call) source.Result {
+	if known := len(c.Cursors) > 0 || c.Job.Class != domain.ClassDiscovery; known && c.Job.Failures == 0 {
+		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "GitHub says that it no longer has the user %q", c.Run.Login)}
+	}
 	return source.Result{Verdict: source.FailRun, Failure: failure(domain.FailureNotFound, "unknown login %q: GitHub has no such user", c.Run.Login)}
-}
-
-// repositoryGone flags a repository that was deleted, or hidden from this token,
-// since it was discovered, with everything in it, and drops its waiting jobs.
-// The job is done rather than failed: that a repository went away is a finding,
-// not a fault.
-func repositoryGone(c *call) source.Result {
-	return source.Result{Verdict: source.Done, Absences: []document.Absence{c.gone()}, Drop: c.Job.Resource}
-}
-
-func (c *call) gone() document.Absence {
-	return document.Absence{Account: c.Run.AccountID, Repository: c.p.Repo.ID}
 }
 
 func (s *Source) unprocessable(c *call, a *answer) source.Result {
@@ -243,7 +255,7 @@ func (s *Source) unprocessable(c *call, a *answer) source.Result {
 		// The commit was pushed away since it was listed.
 		return source.Result{Verdict: source.Done}
 	case strings.Contains(strings.ToLower(said), "pagination"):
-		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "the listing is too long to be paged by number, and GitHub gave no cursor to go on: %s", said)}
+		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "the listing is too long to be paged by number, and GitHub gave no cursor to continue with: %s", said)}
 	}
 	return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub refuses the request (422 %s)", said)}
 }

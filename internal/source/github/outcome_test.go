@@ -4,10 +4,12 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/source"
 )
@@ -55,8 +57,10 @@ func jobOf(typ string) domain.JobSpec {
 		return params{}.spec(typ, "user:octo", "", BucketCore)
 	case DiscoverReposPushed, DiscoverReposUpdated:
 		return params{}.spec(typ, "user:octo", "", BucketGraphQL)
-	case CommitStats, RepoPulls:
+	case CommitStats, RepoPulls, SweepPulls, DiscoverRepo:
 		return params{Repo: &testRepo}.spec(typ, "repo:42", "", BucketGraphQL)
+	case CheckRepo:
+		return params{Repo: &testRepo}.spec(typ, "user:octo", "repo:42", BucketCore)
 	case CommitDetail:
 		return params{Repo: &testRepo}.spec(typ, "repo:42", "abc123", BucketCore)
 	}
@@ -84,9 +88,12 @@ type outcome struct {
 	exhausted  bool
 	free       bool
 	drop       string
-	next       string // page key of the only next job
-	deleted    bool
+	next       string          // page key of the only next job
+	gone       document.Reason // of the repository, if it is flagged
+	backoff    bool
 	cursor     bool
+	class      domain.Class
+	failures   int
 }
 
 const (
@@ -105,11 +112,11 @@ var outcomes = map[string]outcome{
 	"200 with a tail": {job: RepoIssues, reply: reply{status: 200, body: `[] []`},
 		verdict: source.Retry, kind: domain.FailureMalformed, says: "follows"},
 	"200 malformed object": {job: UserProfile, reply: reply{status: 200, body: `{"id":1,}`},
-		verdict: source.Retry, kind: domain.FailureMalformed, says: "no valid JSON"},
+		verdict: source.Retry, kind: domain.FailureMalformed, says: "not valid JSON"},
 	"200 malformed GraphQL": {job: CommitStats, reply: reply{status: 200, body: `{"data":{"node":`},
-		verdict: source.Retry, kind: domain.FailureMalformed, says: "no valid JSON"},
+		verdict: source.Retry, kind: domain.FailureMalformed, says: "not valid JSON"},
 	"200 other shape": {job: RepoIssues, reply: reply{status: 200, body: `{"message":"hello"}`},
-		verdict: source.Retry, kind: domain.FailureMalformed, says: "no list"},
+		verdict: source.Retry, kind: domain.FailureMalformed, says: "not a list"},
 	"200 empty body": {job: RepoIssues, reply: reply{status: 200},
 		verdict: source.Retry, kind: domain.FailureMalformed},
 	"301": {job: RepoIssues, reply: reply{status: 301, header: map[string]string{"Location": "/repositories/43/issues?page=1"}},
@@ -117,7 +124,7 @@ var outcomes = map[string]outcome{
 	"307": {job: UserProfile, reply: reply{status: 307, header: map[string]string{"Location": "/user/43"}},
 		verdict: source.Done, next: "#moved"},
 	"301 to another host": {job: RepoIssues, reply: reply{status: 301, header: map[string]string{"Location": "https://evil.example.com/repositories/42/issues"}},
-		verdict: source.Fail, kind: domain.FailureInvalid, says: "another host"},
+		verdict: source.Retry, kind: domain.FailureServer, says: "another host"},
 	"301 to nowhere": {job: RepoIssues, reply: reply{status: 301},
 		verdict: source.Fail, kind: domain.FailureInvalid, says: "where to"},
 	"304": {job: RepoIssues, reply: reply{status: 304}, stored: &domain.Page{ETag: `"x"`, Next: "/repositories/42/issues?page=2", Items: 100},
@@ -139,13 +146,13 @@ var outcomes = map[string]outcome{
 	"403 secondary": {job: RepoIssues, reply: reply{status: 403, body: secondary, header: map[string]string{"Retry-After": "17", "X-RateLimit-Remaining": "4000"}},
 		verdict: source.Wait, kind: domain.FailureRateLimited, retryAfter: 17 * time.Second, parks: 17 * time.Second},
 	"403 secondary, remaining 0": {job: RepoIssues, reply: reply{status: 403, body: secondary, header: map[string]string{"X-RateLimit-Remaining": "0"}},
-		verdict: source.Wait, kind: domain.FailureRateLimited, retryAfter: time.Minute, parks: time.Minute},
+		verdict: source.Wait, kind: domain.FailureRateLimited, backoff: true},
 	"403 secondary by date": {job: RepoIssues, reply: reply{status: 403, body: secondary, header: map[string]string{"Retry-After": testNow.Add(90 * time.Second).Format(http.TimeFormat)}},
 		verdict: source.Wait, kind: domain.FailureRateLimited, retryAfter: 90 * time.Second, parks: 90 * time.Second},
 	"403 old abuse limit": {job: RepoIssues, reply: reply{status: 403, body: `{"message":"Slow down","documentation_url":"https://developer.github.com/v3/#abuse-rate-limits"}`},
-		verdict: source.Wait, kind: domain.FailureRateLimited, retryAfter: time.Minute, parks: time.Minute},
+		verdict: source.Wait, kind: domain.FailureRateLimited, backoff: true},
 	"429 without a word": {job: RepoIssues, reply: reply{status: 429, body: `{}`},
-		verdict: source.Wait, kind: domain.FailureRateLimited, retryAfter: time.Minute, parks: time.Minute},
+		verdict: source.Wait, kind: domain.FailureRateLimited, backoff: true},
 	"403 permission": {job: RepoIssues, reply: reply{status: 403, body: `{"message":"Resource not accessible by personal access token"}`,
 		header: map[string]string{"X-Accepted-GitHub-Permissions": "issues=read", "X-RateLimit-Remaining": "0"}},
 		verdict: source.Fail, kind: domain.FailureForbidden, says: "issues=read"},
@@ -153,15 +160,30 @@ var outcomes = map[string]outcome{
 		header: map[string]string{"X-Accepted-OAuth-Scopes": "repo", "X-OAuth-Scopes": "gist", "X-RateLimit-Remaining": "12"}},
 		verdict: source.Fail, kind: domain.FailureForbidden, says: "needs one of the scopes repo and has gist"},
 	"403 blocked": {job: RepoIssues, reply: reply{status: 403, body: blocked},
-		verdict: source.Fail, kind: domain.FailureGone, drop: "repo:42"},
+		verdict: source.Done, drop: "repo:42", gone: document.GoneBlocked, cursor: true},
 	"403 no User-Agent": {job: RepoIssues, reply: reply{status: 403, body: `<html>Request forbidden by administrative rules. Please make sure your request has a User-Agent header</html>`},
 		verdict: source.Fail, kind: domain.FailureInvalid, says: "User-Agent"},
 	"403 many bad logins": {job: RepoIssues, reply: reply{status: 403, body: `{"message":"Maximum number of login attempts exceeded. Please try again later."}`},
-		verdict: source.Wait, kind: domain.FailureRateLimited, retryAfter: time.Minute, parks: time.Minute},
-	"404 login": {job: UserProfile, reply: reply{status: 404, body: `{"message":"Not Found"}`},
+		verdict: source.Wait, kind: domain.FailureRateLimited, backoff: true},
+	"404 login": {job: UserProfile, reply: reply{status: 404, body: `{"message":"Not Found"}`}, class: domain.ClassDiscovery,
 		verdict: source.FailRun, kind: domain.FailureNotFound, says: `unknown login "octo"`},
+	"404 login that was there": {job: UserProfile, reply: reply{status: 404, body: `{"message":"Not Found"}`},
+		verdict: source.Retry, kind: domain.FailureServer, says: "no longer has the user"},
+	"404 login that was there, again": {job: UserProfile, reply: reply{status: 404, body: `{"message":"Not Found"}`}, failures: 1,
+		verdict: source.FailRun, kind: domain.FailureNotFound, says: `unknown login "octo"`},
+	"404 repository, second look": {job: CheckRepo, reply: reply{status: 404, body: `{"message":"Not Found"}`},
+		verdict: source.Done, drop: "repo:42", gone: document.GoneDeleted, cursor: true},
+	"403 second look": {job: CheckRepo, reply: reply{status: 403, body: `{"message":"Resource not accessible by personal access token"}`},
+		verdict: source.Done, drop: "repo:42", gone: document.GoneForbidden, cursor: true},
+	"451 second look": {job: CheckRepo, reply: reply{status: 451, body: blocked},
+		verdict: source.Done, drop: "repo:42", gone: document.GoneBlocked, cursor: true},
+	"200 second look, another owner": {job: CheckRepo, reply: reply{status: 200, body: `{"id":42,"node_id":"R_42","full_name":"eva/thing"}`},
+		verdict: source.Done, drop: "repo:42", gone: document.GoneTransferred, cursor: true},
+	"200 second look, renamed": {job: CheckRepo, reply: reply{status: 200, body: `{"id":42,"node_id":"R_42","full_name":"octo/renamed"}`},
+		verdict: source.Done, next: "again", cursor: true},
+	"502 second look": {job: CheckRepo, reply: reply{status: 502, body: html}, verdict: source.Retry, kind: domain.FailureServer},
 	"404 repository": {job: RepoIssues, reply: reply{status: 404, body: `{"message":"Not Found"}`},
-		verdict: source.Done, drop: "repo:42", deleted: true},
+		verdict: source.Done, drop: "repo:42", next: "repo:42"},
 	"409 empty": {job: RepoCommits, reply: reply{status: 409, body: `{"message":"Git Repository is empty."}`},
 		verdict: source.Done, cursor: true},
 	"409 other": {job: RepoCommits, reply: reply{status: 409, body: `{"message":"Conflict"}`},
@@ -177,7 +199,7 @@ var outcomes = map[string]outcome{
 	"422 other": {job: RepoIssues, reply: reply{status: 422, body: `{"message":"Validation Failed"}`},
 		verdict: source.Fail, kind: domain.FailureInvalid, says: "Validation Failed"},
 	"451": {job: RepoCommits, reply: reply{status: 451, body: blocked},
-		verdict: source.Fail, kind: domain.FailureGone, drop: "repo:42"},
+		verdict: source.Done, drop: "repo:42", gone: document.GoneBlocked, cursor: true},
 	"500 JSON": {job: RepoIssues, reply: reply{status: 500, body: `{"message":"Server Error"}`},
 		verdict: source.Retry, kind: domain.FailureServer, says: "Server Error"},
 	"502 HTML": {job: CommitStats, reply: reply{status: 502, body: html},
@@ -191,13 +213,19 @@ var outcomes = map[string]outcome{
 	"GraphQL secondary": {job: CommitStats, reply: reply{status: 200, body: `{"errors":[{"message":"You have exceeded a secondary rate limit."}]}`, header: map[string]string{"Retry-After": "9"}},
 		verdict: source.Wait, kind: domain.FailureRateLimited, retryAfter: 9 * time.Second, parks: 9 * time.Second},
 	"GraphQL unknown login": {job: DiscoverReposPushed, reply: reply{status: 200, body: `{"data":{"user":null},"errors":[{"type":"NOT_FOUND","path":["user"],"message":"Could not resolve to a User"}]}`},
-		verdict: source.FailRun, kind: domain.FailureNotFound, says: "octo"},
+		class: domain.ClassDiscovery, verdict: source.FailRun, kind: domain.FailureNotFound, says: "octo"},
 	"GraphQL repository gone": {job: CommitStats, reply: reply{status: 200, body: `{"data":{"node":null},"errors":[{"type":"NOT_FOUND","path":["node"],"message":"Could not resolve to a node"}]}`},
-		verdict: source.Done, drop: "repo:42", deleted: true},
+		verdict: source.Done, drop: "repo:42", next: "repo:42"},
 	"GraphQL forbidden": {job: CommitStats, reply: reply{status: 200, body: `{"data":{"node":null},"errors":[{"type":"FORBIDDEN","path":["node"],"message":"Resource not accessible by integration"}]}`},
 		verdict: source.Fail, kind: domain.FailureForbidden},
 	"GraphQL failure": {job: CommitStats, reply: reply{status: 200, body: `{"data":null,"errors":[{"message":"Something went wrong while executing your query."}]}`},
 		verdict: source.Retry, kind: domain.FailureServer, says: "Something went wrong"},
+	"GraphQL without a field": {job: SweepPulls, reply: reply{status: 200, body: `{"errors":[{"path":["query","node"],"extensions":{"code":"undefinedField"},"message":"Field 'stargazerCount' doesn't exist on type 'Repository'"}]}`},
+		verdict: source.Fail, kind: domain.FailureInvalid, says: "--no-graphql"},
+	"GraphQL without a field, by REST": {job: CommitStats, reply: reply{status: 200, body: `{"errors":[{"path":["query","node"],"extensions":{"code":"undefinedField"},"message":"Field 'x' doesn't exist on type 'Commit'"}]}`},
+		verdict: source.Done, next: "rest"},
+	"GraphQL blocked": {job: CommitStats, reply: reply{status: 200, body: `{"data":{"node":null},"errors":[{"type":"FORBIDDEN","path":["node"],"message":"Repository access blocked"}]}`},
+		verdict: source.Done, drop: "repo:42", gone: document.GoneBlocked, cursor: true},
 	"GraphQL without result": {job: CommitStats, reply: reply{status: 200, body: `{}`},
 		verdict: source.Retry, kind: domain.FailureMalformed},
 	"GraphQL empty repository": {job: CommitStats, reply: reply{status: 200, body: `{"data":{"node":{"defaultBranchRef":null}}}`},
@@ -211,6 +239,10 @@ func TestEveryAnswerHasItsMeaning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			src := serve(t, want.reply, Options{})
 			call := callOf(jobOf(want.job))
+			call.Job.Failures = want.failures
+			if want.class != 0 {
+				call.Job.Class = want.class
+			}
 			call.Stored = want.stored
 			got := src.Call(context.Background(), call)
 			want.check(t, got)
@@ -256,9 +288,15 @@ func (want outcome) checkEffects(t *testing.T, got source.Result) {
 	if has := len(got.Cursors) > 0; has != want.cursor {
 		t.Errorf("cursors %v, want one: %t", got.Cursors, want.cursor)
 	}
-	deleted := len(got.Absences) == 1 && got.Absences[0].Kind == "" && got.Absences[0].Repository == testRepo.ID
-	if deleted != want.deleted {
-		t.Errorf("absences %v, want the repository: %t", got.Absences, want.deleted)
+	var absences []document.Absence
+	if want.gone != "" {
+		absences = []document.Absence{{Account: testAccount, Repository: testRepo.ID, Why: want.gone, Since: testNow}}
+	}
+	if !reflect.DeepEqual(got.Absences, absences) {
+		t.Errorf("absences %v, want %v", got.Absences, absences)
+	}
+	if got.Quota.Backoff != want.backoff {
+		t.Errorf("backoff %t, want %t", got.Quota.Backoff, want.backoff)
 	}
 }
 

@@ -76,7 +76,7 @@ func eachItem(body []byte, i int, read itemReader) (n, end int, wrong string) {
 		return end
 	})
 	if end < 0 && wrong == "" {
-		wrong = "it is no list of items, or cut off"
+		wrong = "it is not a list of items, or it is cut off"
 	}
 	return n, end, wrong
 }

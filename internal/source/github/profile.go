@@ -44,10 +44,10 @@ func readProfile(_ *Source, c *call, a *answer) source.Result {
 	if id == 0 {
 		return malformed("the profile has no id")
 	}
-	doc.Key = c.key(document.KindProfile, formatID(id))
+	doc.Key = c.key(KindProfile, formatID(id))
 	doc.Version = doc.UpdatedAt
 	res := source.Result{Verdict: source.Done, Documents: []document.Document{doc}, Items: 1, Pages: 1}
-	c.remember(&res, a, linked{})
+	c.remember(&res, linked{etag: a.header.Get("Etag")})
 	res.Cursors = []domain.Cursor{c.cursor(UserProfile)}
 	return res
 }
@@ -76,8 +76,8 @@ func readEvents(s *Source, c *call, a *answer) source.Result {
 	}
 	res.Items = n
 	l := c.withinWindow(s.linksOf(c, a))
-	c.remember(&res, a, l)
-	c.goOn(&res, l)
+	c.remember(&res, l)
+	c.goOn(&res, l, span{})
 	res.Cursors = append(res.Cursors, s.pollAgain(c, a)...)
 	return res
 }
@@ -97,7 +97,7 @@ func (s *Source) pollAgain(c *call, a *answer) []domain.Cursor {
 
 func sameEvents(_ *Source, c *call) source.Result {
 	res := source.Result{Verdict: source.Done}
-	c.goOn(&res, c.withinWindow(linked{next: c.Stored.Next}))
+	c.goOn(&res, c.withinWindow(linked{next: c.Stored.Next}), span{})
 	return res
 }
 
@@ -114,7 +114,7 @@ func (c *call) event(body []byte, i int) (doc document.Document, end int, wrong 
 	end = members(body, i, func(name string, v gjson.Result) {
 		switch name {
 		case "id":
-			doc.Key = c.key(document.KindEvent, text(v))
+			doc.Key = c.key(KindEvent, text(v))
 		case "type":
 			doc.Title = text(v)
 		case "actor":

@@ -5,9 +5,11 @@ import (
 	"hash/fnv"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/tidwall/gjson"
 
+	"sluice/internal/domain"
 	"sluice/internal/source"
 )
 
@@ -73,52 +75,62 @@ func nodesOf(repos []repoRef) []string {
 	return ids
 }
 
+// splitPack gives up on asking for several repositories at once.
+func splitPack(_ *Source, c *call) source.Result {
+	if len(c.p.Repos) == 0 {
+		return source.Result{}
+	}
+	res := source.Result{Verdict: source.Done}
+	for i := range c.p.Repos {
+		res.Next = append(res.Next, c.unpack(i))
+	}
+	return res
+}
+
+// unpack is the job for the pull requests of one repository of a pack.
+func (c *call) unpack(i int) domain.JobSpec {
+	p := params{Repo: &c.p.Repos[i]}
+	return p.spec(RepoPulls, p.Repo.resource(), "", BucketGraphQL)
+}
+
 // readPullPack reads the pull requests of several repositories. Each stands for
 // itself: what one of them lacks gets a job of its own.
-func readPullPack(s *Source, c *call, a *answer, root gjson.Result, errs []graphError) source.Result {
+func readPullPack(s *Source, c *call, a *answer, root gjson.Result, unknown holes) source.Result {
 	res := source.Result{Verdict: source.Done}
 	at := -1
 	n, wrong := eachNode(a.body, root, func(i int) (int, string) {
 		end := checkValue(a.body, i, 0)
 		if at++; end > 0 && at < len(c.p.Repos) {
-			c.readPacked(s, a, &res, at, valueOf(a.body, i, end), errs)
+			c.readPacked(s, a, &res, at, valueOf(a.body, i, end), unknown.node("", at))
 		}
 		return end, ""
 	})
 	if wrong != "" || n != len(c.p.Repos) {
-		return incomplete("the pull requests of a repository", errs)
+		return incomplete(c, a, "the pull requests of a repository", unknown)
 	}
 	res.Items = len(res.Documents)
 	return res
 }
 
-func (c *call) readPacked(s *Source, a *answer, res *source.Result, i int, node gjson.Result, errs []graphError) {
+func (c *call) readPacked(s *Source, a *answer, res *source.Result, i int, node gjson.Result, unknown holes) {
 	one := *c
-	one.p = params{Repo: &c.p.Repos[i], At: c.p.At}
+	one.p = params{Repo: &c.p.Repos[i], At: c.p.At, Start: c.p.Start}
 	one.Job.Resource = one.p.Repo.resource()
 	one.Job.PageKey = ""
-	if node.IsObject() {
-		if part := readAllPulls(s, &one, a, node, nil); part.Verdict == source.Done {
+	one.Job.Failures = 0
+	one.Since = time.Time{}
+	switch {
+	case node.IsObject() && text(node.Get("id")) == one.p.Repo.Node:
+		part := readAllPulls(s, &one, a, node, unknown)
+		if part.Verdict == source.Done {
 			res.Documents = append(res.Documents, part.Documents...)
 			res.Next = append(res.Next, part.Next...)
 			res.Cursors = append(res.Cursors, part.Cursors...)
 			return
 		}
-	} else if e, ok := errorAt(errs, i); ok && e.isNotFound() {
-		res.Absences = append(res.Absences, one.gone())
-		return
-	} else if ok && e.isForbidden() {
+	case unknown.hidden() && unknown[0].isNotFound():
+		res.Next = append(res.Next, c.check(*one.p.Repo, false))
 		return
 	}
-	res.Next = append(res.Next, one.p.spec(RepoPulls, one.Job.Resource, "", BucketGraphQL))
-}
-
-// errorAt returns the error that names position i of a list of nodes.
-func errorAt(errs []graphError, i int) (graphError, bool) {
-	for _, e := range errs {
-		if path := e.path.Array(); len(path) >= 2 && path[1].Type == gjson.Number && int(path[1].Int()) == i {
-			return e, true
-		}
-	}
-	return graphError{}, false
+	res.Next = append(res.Next, c.unpack(i))
 }

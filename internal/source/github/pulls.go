@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
 	"sluice/internal/document"
-	"sluice/internal/domain"
 	"sluice/internal/source"
 )
 
@@ -25,13 +25,16 @@ func pullNodesRequest(s *Source, c *call) request {
 		return graphqlRequest(s.queries.pullsByID, map[string]any{"ids": c.batch()})
 	}
 	query := s.queries.pulls
-	if !c.walkSince().IsZero() {
+	if c.changedPulls() {
 		query = s.queries.pullsChanged
 	}
-	return graphqlRequest(query, map[string]any{"id": c.p.Repo.Node, "after": cursorOrNull(c.p.After)})
+	return graphqlRequest(query, map[string]any{"id": c.p.Repo.Node, "after": cursorOrNull(c.p.After), "first": c.size()})
 }
 
-func (c *call) batch() []string { return c.p.IDs[:min(len(c.p.IDs), pageSize)] }
+// changedPulls reports whether the walk asks for changes alone.
+func (c *call) changedPulls() bool { return !c.sweeps() && !c.walkSince().IsZero() }
+
+func (c *call) batch() []string { return c.p.IDs[:min(len(c.p.IDs), c.size())] }
 
 func readPullNodes(s *Source, c *call, a *answer) source.Result {
 	switch {
@@ -39,47 +42,42 @@ func readPullNodes(s *Source, c *call, a *answer) source.Result {
 		return graph("nodes", readPullPack)(s, c, a)
 	case len(c.p.IDs) > 0:
 		return graph("nodes", readPullBatch)(s, c, a)
-	case !c.walkSince().IsZero():
+	case c.changedPulls():
 		return graph("node", readChangedPulls)(s, c, a)
 	}
 	return graph("node", readAllPulls)(s, c, a)
 }
 
-func readAllPulls(s *Source, c *call, a *answer, root gjson.Result, errs []graphError) source.Result {
-	k, ok := readConnection(root.Get("pullRequests"))
-	if !ok {
-		return incomplete("a list of pull requests", errs)
-	}
-	res := pageOf(a)
-	n, wrong := eachNode(a.body, k.nodes, func(i int) (int, string) {
-		doc, end, wrong := c.pullNode(a.body, i)
-		s.fit(&doc)
-		res.Documents = append(res.Documents, doc)
-		return end, wrong
-	})
-	if wrong != "" {
-		return incomplete(wrong, errs)
-	}
-	res.Items = n
-	if !c.walkOn(&res, k, true) {
-		res.Cursors = append(res.Cursors, c.cursor(RepoPulls))
-	}
-	return res
+func readAllPulls(s *Source, c *call, a *answer, root gjson.Result, unknown holes) source.Result {
+	return readPullWalk(s, c, a, root, unknown, time.Time{})
 }
 
 // readChangedPulls stops at the first pull request that is older than the
 // cursor. One that changes during the walk moves ahead of it; its new state is
 // past the anchor and comes with the next run.
-func readChangedPulls(s *Source, c *call, a *answer, root gjson.Result, errs []graphError) source.Result {
-	k, ok := readConnection(root.Get("pullRequests"))
+func readChangedPulls(s *Source, c *call, a *answer, root gjson.Result, unknown holes) source.Result {
+	return readPullWalk(s, c, a, root, unknown, s.from(c.walkSince()))
+}
+
+// readPullWalk reads one page of pull requests. Those that are known only in
+// part are fetched by their ids before the walk goes on.
+func readPullWalk(s *Source, c *call, a *answer, root gjson.Result, unknown holes, from time.Time) source.Result {
+	unknown = unknown.at("pullRequests")
+	k, ok := readConnection(root.Get("pullRequests"), unknown)
 	if !ok {
-		return incomplete("a list of pull requests", errs)
+		return incomplete(c, a, "a list of pull requests", unknown)
 	}
-	from := s.from(c.walkSince())
 	res := pageOf(a)
+	var partly []string
+	at := -1
 	_, wrong := eachNode(a.body, k.nodes, func(i int) (int, string) {
-		doc, end, wrong := c.pullNode(a.body, i)
-		if wrong == "" && doc.UpdatedAt.Before(from) {
+		at++
+		doc, node, end, wrong := c.pullNode(a.body, i)
+		switch {
+		case len(unknown.at("nodes", strconv.Itoa(at))) > 0 && node != "" && end >= 0:
+			partly = append(partly, node)
+			return end, ""
+		case wrong == "" && doc.UpdatedAt.Before(from):
 			k.after = ""
 			return end, ""
 		}
@@ -88,49 +86,83 @@ func readChangedPulls(s *Source, c *call, a *answer, root gjson.Result, errs []g
 		return end, wrong
 	})
 	if wrong != "" {
-		return incomplete(wrong, errs)
+		return incomplete(c, a, wrong, unknown)
 	}
 	res.Items = len(res.Documents)
-	c.p.Since = seconds(c.walkSince())
-	if !c.walkOn(&res, k, false) {
-		res.Cursors = append(res.Cursors, c.cursor(RepoPulls))
+	if !from.IsZero() {
+		c.p.Since = seconds(c.walkSince())
+	}
+	more := c.walkOn(&res, k, from.IsZero())
+	switch {
+	case len(partly) > 0:
+		c.fetchFirst(&res, partly)
+	case !more:
+		c.endPulls(&res, c.Job.Type)
 	}
 	return res
+}
+
+// fetchFirst puts a batch of pull requests before the page that a walk was to
+// go on with.
+func (c *call) fetchFirst(res *source.Result, ids []string) {
+	var then *params
+	if last := len(res.Next) - 1; last >= 0 {
+		p, err := parseParams(res.Next[last].Params)
+		if err != nil {
+			*res = malformed("a page cannot be continued")
+			return
+		}
+		then, res.Next = &p, res.Next[:last]
+	}
+	p := params{Repo: c.p.Repo, At: c.p.At, Start: c.p.Start, IDs: ids, Then: then, Page: c.p.page(), Tag: c.p.Tag, Of: c.Job.Type}
+	spec := p.spec(RepoPulls, c.Job.Resource, p.key("ids:"+c.Job.Type+":"+ids[0]), BucketGraphQL)
+	res.Next = append(res.Next, spec)
+}
+
+// endPulls ends a walk over pull requests.
+func (c *call) endPulls(res *source.Result, walk string) {
+	one := *c
+	one.Job.Type = walk
+	res.Cursors = append(res.Cursors, one.cursorOf(walk, BucketGraphQL))
+	one.sweepEnd(res)
 }
 
 // readPullBatch reads pull requests by id. What is not there any more is left
 // out; what GitHub failed to give is asked for once more, by a job of its own
 // within the chain.
-func readPullBatch(s *Source, c *call, a *answer, root gjson.Result, errs []graphError) source.Result {
+func readPullBatch(s *Source, c *call, a *answer, root gjson.Result, unknown holes) source.Result {
 	asked := c.batch()
-	lost := hopeless(errs)
 	var missing []string
 	res := pageOf(a)
 	at := -1
 	n, wrong := eachNode(a.body, root, func(i int) (int, string) {
 		at++
-		if isNull(a.body, i) {
-			if at < len(asked) && !lost[at] && len(errs) > 0 {
-				missing = append(missing, asked[at])
-			}
-			return checkValue(a.body, i, 0), ""
+		here := unknown.node("", at)
+		doc, _, end, wrong := c.pullNode(a.body, i)
+		switch {
+		case end < 0 || at >= len(asked):
+			return end, wrong
+		case isNull(a.body, i) && here.hidden():
+			return end, ""
+		case isNull(a.body, i) || len(here) > 0:
+			missing = append(missing, asked[at])
+			return end, ""
 		}
-		doc, end, wrong := c.pullNode(a.body, i)
 		s.fit(&doc)
 		res.Documents = append(res.Documents, doc)
 		return end, wrong
 	})
 	if wrong != "" {
-		return incomplete(wrong, errs)
+		return incomplete(c, a, wrong, unknown)
 	}
 	if n != len(asked) {
 		return malformed("a batch of pull requests has another size than was asked for")
 	}
 	if len(missing) > 0 && c.p.Again {
-		return incomplete("a batch of pull requests", errs)
+		return incomplete(c, a, "a batch of pull requests", unknown)
 	}
 	res.Items = len(res.Documents)
-	rest := c.p.IDs[len(asked):]
+	rest := slices.Clone(c.p.IDs[len(asked):])
 	if len(missing) == 0 {
 		c.goOnWithPulls(&res, rest, c.p.Then)
 		return res
@@ -143,30 +175,13 @@ func readPullBatch(s *Source, c *call, a *answer, root gjson.Result, errs []grap
 	return res
 }
 
-// hopeless lists the positions in a batch that asking again cannot fill.
-func hopeless(errs []graphError) map[int]bool {
-	lost := map[int]bool{}
-	for _, e := range errs {
-		if path := e.path.Array(); len(path) >= 2 && (e.isNotFound() || e.isForbidden()) {
-			lost[int(path[1].Int())] = true
-		}
-	}
-	return lost
-}
-
-// incomplete is an answer that lacks something which cannot be asked for alone.
-func incomplete(what string, errs []graphError) source.Result {
-	if len(errs) == 0 {
-		return malformed(what)
-	}
-	return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "GitHub left out %s: %s", what, errs[0].message)}
-}
-
-func (c *call) pullNode(body []byte, i int) (doc document.Document, end int, wrong string) {
+func (c *call) pullNode(body []byte, i int) (doc document.Document, node string, end int, wrong string) {
 	var id int64
 	measures := 0
 	end = members(body, i, func(name string, v gjson.Result) {
 		switch name {
+		case "id":
+			node = text(v)
 		case "databaseId":
 			id = v.Int()
 		case "number":
@@ -192,7 +207,7 @@ func (c *call) pullNode(body []byte, i int) (doc document.Document, end int, wro
 	}
 	doc.Measured = measures == 2
 	doc, wrong = c.pull(doc, id)
-	return doc, end, wrong
+	return doc, node, end, wrong
 }
 
 func graphTimes(f *document.Fields, name string, v gjson.Result) {
@@ -222,8 +237,13 @@ func (c *call) pull(doc document.Document, id int64) (document.Document, string)
 		return doc, "a pull request is cut off or has no id or no time"
 	}
 	c.inherit(&doc.Fields)
-	doc.Key = c.key(document.KindPull, formatID(id))
+	doc.Key = c.key(KindPull, formatID(id))
 	doc.Version = doc.UpdatedAt
+	if doc.Measured {
+		// Like a commit: REST's listing, which does not measure, must not take
+		// away what GraphQL's told.
+		doc.Version = doc.Version.Add(time.Second)
+	}
 	return doc, ""
 }
 
@@ -233,13 +253,15 @@ func pullsRequest(_ *Source, c *call) request {
 		q := url.Values{"state": {"all"}, "sort": {"created"}, "direction": {"asc"}, "per_page": {strconv.Itoa(pageSize)}}
 		target = c.p.Repo.path() + "/pulls?" + q.Encode()
 	}
-	return request{target: target, etag: c.etag()}
+	return request{target: c.resize(target), etag: c.etag()}
 }
 
 func readPulls(s *Source, c *call, a *answer) source.Result {
 	res := pageOf(a)
+	var on span
 	n, wrong := eachOf(a.body, func(i int) (int, string) {
 		doc, end, wrong := c.restPull(a.body, i)
+		on.add(doc.Number)
 		s.fit(&doc)
 		res.Documents = append(res.Documents, doc)
 		return end, wrong
@@ -249,8 +271,8 @@ func readPulls(s *Source, c *call, a *answer) source.Result {
 	}
 	res.Items = n
 	l := s.linksOf(c, a)
-	c.remember(&res, a, l)
-	c.goOn(&res, l)
+	c.remember(&res, l)
+	c.goOn(&res, l, on)
 	return res
 }
 

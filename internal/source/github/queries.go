@@ -9,9 +9,10 @@ import (
 // queries are the GraphQL texts, each encoded once as a JSON string.
 type queries struct {
 	pushedUp, pushedDown, updated, contributed  []byte
+	repository, repositoryCommits               []byte
+	repositoryThreads                           []byte
 	history, historyChanges                     []byte
 	pulls, pullsChanged, pullsByID, pullsOfMany []byte
-	sweepIssues, sweepPulls                     []byte
 }
 
 // rateLimit is asked in every query: the headers do not tell a query's cost.
@@ -19,8 +20,13 @@ const rateLimit = `rateLimit{cost limit remaining resetAt}`
 
 const pageInfo = `totalCount pageInfo{hasNextPage endCursor}`
 
-const repositoryFields = `id databaseId nameWithOwner owner{login} description url isFork isPrivate isEmpty isArchived ` +
-	`hasIssuesEnabled stargazerCount forkCount diskUsage primaryLanguage{name} defaultBranchRef{name} createdAt updatedAt pushedAt`
+// ownerFields name an owner by what never changes, beside the login.
+const ownerFields = `owner{login ...on User{databaseId} ...on Organization{databaseId}}`
+
+const repositoryBase = `id databaseId nameWithOwner ` + ownerFields + ` description url isFork isPrivate isEmpty isArchived isDisabled ` +
+	`hasIssuesEnabled stargazerCount forkCount diskUsage primaryLanguage{name} createdAt updatedAt pushedAt`
+
+const repositoryFields = repositoryBase + ` defaultBranchRef{name}`
 
 // newestFields are asked beside, since a repository's own updatedAt need not
 // move when one of its issues does.
@@ -39,7 +45,8 @@ const commitFields = `oid messageHeadline message committedDate authoredDate add
 
 const pullFields = `id databaseId number title state isDraft createdAt updatedAt closedAt mergedAt merged ` +
 	`additions deletions changedFiles url body authorAssociation author{login} mergedBy{login} ` +
-	`baseRefName headRefName baseRepository{databaseId nameWithOwner} headRepository{nameWithOwner}`
+	`baseRefName headRefName baseRepository{databaseId nameWithOwner stargazerCount ` + ownerFields + `} ` +
+	`headRepository{databaseId nameWithOwner ` + ownerFields + `}`
 
 func newQueries(opt Options) queries {
 	affiliations := "OWNER"
@@ -47,7 +54,7 @@ func newQueries(opt Options) queries {
 		affiliations = "OWNER,COLLABORATOR,ORGANIZATION_MEMBER"
 	}
 	repositories := func(field, direction, fields, beside string) []byte {
-		return jsonString(fmt.Sprintf(`query($login:String!,$after:String){user(login:$login){id repositories(first:100,after:$after,`+
+		return jsonString(fmt.Sprintf(`query($login:String!,$after:String,$first:Int!){user(login:$login){id repositories(first:$first,after:$after,`+
 			`ownerAffiliations:[%s],orderBy:{field:%s,direction:%s}){%s nodes{%s}}}%s%s}`,
 			affiliations, field, direction, pageInfo, fields, beside, rateLimit))
 	}
@@ -55,26 +62,32 @@ func newQueries(opt Options) queries {
 		pushedUp:   repositories("PUSHED_AT", "ASC", repositoryFields+commitCount, viewer),
 		pushedDown: repositories("PUSHED_AT", "DESC", repositoryFields, viewer),
 		updated:    repositories("UPDATED_AT", "ASC", repositoryFields+newestFields, ""),
-		contributed: jsonString(`query($login:String!,$after:String){user(login:$login){id repositories:repositoriesContributedTo(first:100,after:$after){` +
+		contributed: jsonString(`query($login:String!,$after:String,$first:Int!){user(login:$login){id repositories:repositoriesContributedTo(first:$first,after:$after){` +
 			pageInfo + ` nodes{` + repositoryFields + newestFields + `}}}` + rateLimit + `}`),
-		history:        historyQuery(opt, false),
-		historyChanges: historyQuery(opt, true),
-		pulls: jsonString(`query($id:ID!,$after:String){node(id:$id){...on Repository{pullRequests(first:100,after:$after,` +
+		repository:        repositoryQuery(repositoryFields + newestFields),
+		repositoryCommits: repositoryQuery(repositoryFields),
+		repositoryThreads: repositoryQuery(repositoryBase + newestFields),
+		history:           historyQuery(opt, false),
+		historyChanges:    historyQuery(opt, true),
+		pulls: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
 			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + `}}}}` + rateLimit + `}`),
-		pullsChanged: jsonString(`query($id:ID!,$after:String){node(id:$id){...on Repository{pullRequests(first:100,after:$after,` +
+		pullsChanged: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
 			`orderBy:{field:UPDATED_AT,direction:DESC}){` + pageInfo + ` nodes{` + pullFields + `}}}}` + rateLimit + `}`),
-		pullsOfMany: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on Repository{pullRequests(first:100,` +
+		pullsOfMany: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on Repository{id pullRequests(first:100,` +
 			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + `}}}}` + rateLimit + `}`),
-		sweepIssues: sweepQuery("issues"),
-		sweepPulls:  sweepQuery("pullRequests"),
-		pullsByID:   jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on PullRequest{` + pullFields + `}}` + rateLimit + `}`),
+		pullsByID: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on PullRequest{` + pullFields + `}}` + rateLimit + `}`),
 	}
+}
+
+// repositoryQuery asks for one repository.
+func repositoryQuery(fields string) []byte {
+	return jsonString(`query($id:ID!){node(id:$id){...on Repository{` + fields + `}}` + rateLimit + `}`)
 }
 
 // historyQuery walks the default branch. The variant for changes also asks for
 // the histories that its proof compares.
 func historyQuery(opt Options, changes bool) []byte {
-	variables, filter := `$id:ID!,$after:String,$until:GitTimestamp!`, ``
+	variables, filter := `$id:ID!,$after:String,$first:Int!,$until:GitTimestamp!`, ``
 	if opt.OnlyOwnCommits {
 		variables, filter = variables+`,$author:ID!`, `,author:{id:$author}`
 	}
@@ -85,7 +98,7 @@ func historyQuery(opt Options, changes bool) []byte {
 			` whole:history(first:1,until:$until` + filter + `){totalCount nodes{oid}}`
 	}
 	return jsonString(`query(` + variables + `){node(id:$id){...on Repository{defaultBranchRef{target{...on Commit{` +
-		`history(first:100,after:$after,until:$until` + since + filter + `){` + pageInfo + ` nodes{` + commitFields + `}}` + beside +
+		`history(first:$first,after:$after,until:$until` + since + filter + `){` + pageInfo + ` nodes{` + commitFields + `}}` + beside +
 		`}}}}}` + rateLimit + `}`)
 }
 

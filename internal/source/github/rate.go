@@ -9,10 +9,14 @@ import (
 )
 
 // rateOf reads the rate headers, which every answer may carry, errors too. What
-// they say about another bucket than the call's is not about this call.
+// they say about another bucket than the call's is not about this call, and
+// those of a 401 are about the ration of callers without a token.
 func rateOf(a *answer, bucket string) quota.Response {
 	h := a.header
 	r := quota.Response{Date: a.date}
+	if a.status == http.StatusUnauthorized {
+		return r
+	}
 	remaining, err1 := strconv.Atoi(h.Get("X-Ratelimit-Remaining"))
 	reset, err2 := strconv.ParseInt(h.Get("X-Ratelimit-Reset"), 10, 64)
 	resource := h.Get("X-Ratelimit-Resource")

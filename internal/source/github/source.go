@@ -13,15 +13,12 @@ import (
 
 var _ source.Source = (*Source)(nil)
 
-// Name implements source.Source.
-func (s *Source) Name() string { return "github" }
-
 // CheckLogin refuses what GitHub would not accept as a login: up to 39 letters,
 // digits and single inner hyphens; accounts that an enterprise manages end in
 // an underscore and a short code.
 func (s *Source) CheckLogin(login string) error {
 	if err := checkLogin(login); err != "" {
-		return domain.Errorf(domain.CodeInvalid, "%q is no GitHub login: %s", shorten(login, 60), err)
+		return domain.Errorf(domain.CodeInvalid, "that is not a GitHub login: %s", err)
 	}
 	return nil
 }
@@ -65,7 +62,7 @@ func (s *Source) Plan(run domain.Run) ([]domain.JobSpec, error) {
 	}
 	roots := []domain.JobSpec{params{}.spec(DiscoverReposPushed, userResource(run.Login), "", BucketGraphQL)}
 	if s.opt.NoGraphQL {
-		roots = s.otherRoots(run)
+		roots = s.restRoots(run)
 	}
 	for i := range roots {
 		roots[i].Class = domain.ClassDiscovery
@@ -76,16 +73,22 @@ func (s *Source) Plan(run domain.Run) ([]domain.JobSpec, error) {
 // otherRoots are the first jobs of a run beside the walk by push time.
 func (s *Source) otherRoots(run domain.Run) []domain.JobSpec {
 	user := userResource(run.Login)
-	specs := []domain.JobSpec{params{}.spec(UserProfile, user, "", BucketCore)}
-	if s.opt.NoGraphQL {
-		specs = append(specs, params{}.spec(DiscoverReposUpdated, user, "", BucketCore))
-	} else {
-		specs = append(specs, params{}.spec(DiscoverReposUpdated, user, "", BucketGraphQL))
-		if s.opt.Contributed {
-			specs = append(specs, params{}.spec(DiscoverContributed, user, "", BucketGraphQL))
-		}
+	specs := []domain.JobSpec{
+		params{}.spec(UserProfile, user, "", BucketCore), params{}.spec(DiscoverReposUpdated, user, "", BucketGraphQL),
+	}
+	if s.opt.Contributed {
+		specs = append(specs, params{}.spec(DiscoverContributed, user, "", BucketGraphQL))
 	}
 	return append(specs, params{}.spec(UserEvents, user, "", BucketCore))
+}
+
+// restRoots are the first jobs of a run that goes by REST alone.
+func (s *Source) restRoots(run domain.Run) []domain.JobSpec {
+	user := userResource(run.Login)
+	return []domain.JobSpec{
+		params{}.spec(UserProfile, user, "", BucketCore), params{}.spec(DiscoverReposUpdated, user, "", BucketCore),
+		params{}.spec(UserEvents, user, "", BucketCore),
+	}
 }
 
 // operation is how one type of job is carried out.
@@ -100,6 +103,9 @@ type operation struct {
 	on304 func(*Source, *call) source.Result
 	// list says that a 200 is one list, which read checks while it walks it.
 	list bool
+	// otherwise is what is left to do when the last try failed because it was
+	// too much for GitHub; nil where that is nothing.
+	otherwise func(*Source, *call) source.Result
 }
 
 // operationFor returns how a job is carried out; ok is false for a type that
@@ -114,14 +120,16 @@ func operationFor(job domain.JobSpec) (op operation, ok bool) {
 	case UserEvents:
 		op = operation{endpoint: "GET /users/{login}/events", request: eventsRequest, read: readEvents, on304: sameEvents, list: true}
 	case DiscoverReposUpdated:
-		op = operation{endpoint: "GET /users/{login}/repos", request: reposRequest, read: readRepos, list: true}
+		op = operation{endpoint: "GET /users/{login}/repos", request: reposRequest, read: readRepos, on304: sameList, list: true}
+	case CheckRepo:
+		op = operation{endpoint: "GET /repositories/{id}", request: checkRequest, read: readCheck}
 	case RepoCommits:
 		op = operation{endpoint: "GET /repositories/{id}/commits", request: commitsRequest, read: readCommits, list: true}
 	case CommitDetail:
 		op = operation{endpoint: "GET /repositories/{id}/commits/{sha}", request: commitRequest, read: readCommit}
-	case RepoIssues:
-		op = operation{endpoint: "GET /repositories/{id}/issues", request: issuesRequest, read: readIssues, on304: sameList, list: true}
-	case RepoPulls:
+	case RepoIssues, SweepIssues:
+		op = operation{endpoint: "GET /repositories/{id}/issues", request: issuesRequest, read: readIssues, on304: sameIssues, list: true}
+	case RepoPulls, SweepPulls:
 		op = operation{endpoint: "GET /repositories/{id}/pulls", request: pullsRequest, read: readPulls, on304: sameList, list: true}
 	default:
 		return op, false
@@ -138,12 +146,14 @@ func graphqlOperation(typ string) (op operation, ok bool) {
 	case DiscoverReposUpdated, DiscoverContributed:
 		// One request for the walk and two for each of its 100 repositories.
 		op.request, op.read, op.cost = discoverRequest, graph("user", readDiscovery), 2
+	case DiscoverRepo:
+		op.request, op.read = repositoryRequest, graph("node", readOneRepository)
 	case CommitStats:
-		op.request, op.read = historyRequest, graph("node", readHistory)
+		op.request, op.read, op.otherwise = historyRequest, graph("node", readHistory), historyByREST
 	case RepoPulls:
+		op.request, op.read, op.otherwise = pullNodesRequest, readPullNodes, splitPack
+	case SweepPulls:
 		op.request, op.read = pullNodesRequest, readPullNodes
-	case SweepIssues, SweepPulls:
-		op.request, op.read = sweepRequest, graph("node", readSweep)
 	default:
 		return op, false
 	}
@@ -162,9 +172,23 @@ func (s *Source) Ask(job domain.JobSpec, owner string) (quota.Ask, error) {
 // call is one Call being carried out.
 type call struct {
 	source.Call
-	p params
+	p   params
+	opt *Options
+	// target is the REST address that was asked.
+	target string
+	// heavy is set when the call failed because it asked for too much, as far
+	// as GitHub lets that be told.
+	heavy bool
 	// access is what the call authorised itself with.
 	access access
+}
+
+func (s *Source) newCall(in source.Call, p params) *call {
+	c := &call{Call: in, p: p, opt: &s.opt}
+	if s.opt.question(in.Job.Type, in.Job.Bucket) != "" {
+		c.Since = in.Cursors[s.opt.cursorKey(in.Job.Type, in.Job.Bucket, in.Job.Resource)]
+	}
+	return c
 }
 
 // Call implements source.Source.
@@ -192,7 +216,7 @@ func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
 	if err != nil {
 		return source.Result{Verdict: source.Fail, Free: true, Failure: failure(domain.FailureInvalid, "the job's parameters cannot be read: %s", err)}
 	}
-	c := &call{Call: in, p: p}
+	c := s.newCall(in, p)
 	if c.p.Repo == nil && strings.HasPrefix(in.Job.Resource, "repo:") {
 		return source.Result{Verdict: source.Fail, Free: true, Failure: failure(domain.FailureInvalid, "the job does not name its repository")}
 	}
@@ -200,21 +224,45 @@ func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
 	if c.access, none = s.authorise(ctx, in.Token); none != nil {
 		return *none
 	}
-	a, none := s.fetch(ctx, c.access.token, op.request(s, c))
+	req := op.request(s, c)
+	c.target = req.target
+	a, none := s.fetch(ctx, c.access.token, req)
 	if none != nil {
-		return *none
+		c.heavy = none.Failure.Kind == domain.FailureTimeout
+		return s.giveWay(c, op, *none)
 	}
 	c.access.answered(s, a)
 	c.settleAnchor(a)
-	res := s.understand(c, op, a)
+	res := s.giveWay(c, op, s.understand(c, op, a))
 	hide(res.Failure, c.access.token)
 	res.Quota = mergeRate(rateOf(a, in.Job.Bucket), res.Quota)
+	for i := range res.Documents {
+		res.Documents[i].SeenAt = s.serverTime(a)
+	}
 	return res
+}
+
+// giveWay goes another way when the last try of a job was too much for GitHub.
+func (s *Source) giveWay(c *call, op operation, res source.Result) source.Result {
+	if res.Verdict != source.Retry || !c.heavy || c.Job.Failures < lastTry || op.otherwise == nil {
+		return res
+	}
+	other := op.otherwise(s, c)
+	if other.Verdict != source.Done {
+		return res
+	}
+	other.Quota, other.Free = res.Quota, res.Free
+	return other
 }
 
 // settleAnchor fixes, with a walk's first page, the instant the walk stands
 // for: the run's anchor, or GitHub's clock where the local one is ahead of it.
 func (c *call) settleAnchor(a *answer) {
+	// A walk that an earlier version began does not know when that was, and claims
+	// no absence.
+	if c.p.Start == 0 && c.p.page() == 1 {
+		c.p.Start = seconds(c.opt.serverTime(a))
+	}
 	if c.p.At != 0 {
 		return
 	}
@@ -234,6 +282,7 @@ func mergeRate(headers, meaning quota.Response) quota.Response {
 	headers.Cost = meaning.Cost
 	headers.Exhausted = meaning.Exhausted
 	headers.RetryAfter = meaning.RetryAfter
+	headers.Backoff = meaning.Backoff
 	return headers
 }
 
@@ -243,10 +292,20 @@ func encode(v any) []byte {
 	return raw
 }
 
-// serverTime is GitHub's clock as of an answer.
-func (s *Source) serverTime(a *answer) time.Time {
-	if a.date.IsZero() {
-		return s.opt.Now().UTC()
+// dateTolerance is how far an answer's date may be from the local clock: one
+// answer that lies must not put off for hours what is compared by time, such as
+// whether something was seen before or after it was said to be gone.
+const dateTolerance = 5 * time.Minute
+
+// serverTime is GitHub's clock as of an answer, as far as it can be believed.
+func (g *upstream) serverTime(a *answer) time.Time { return g.opt.serverTime(a) }
+
+func (o *Options) serverTime(a *answer) time.Time {
+	if a.date.IsZero() || a.date.Sub(o.Now()).Abs() > dateTolerance {
+		// What was there when it was asked for may be gone, and be found so by
+		// others, before this is read. A date has whole seconds: what follows
+		// within this one must not seem to come before it.
+		return a.asked.UTC().Truncate(time.Second)
 	}
 	return a.date.UTC()
 }

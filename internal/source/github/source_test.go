@@ -147,10 +147,10 @@ func TestBatchAsksOnceMoreForWhatIsMissing(t *testing.T) {
 }
 
 func TestPackGivesEachRepositoryItsDue(t *testing.T) {
-	page := func(next bool, pulls ...string) string {
-		return fmt.Sprintf(`{"pullRequests":{"totalCount":1,"pageInfo":{"hasNextPage":%t,"endCursor":"C"},"nodes":[%s]}}`, next, strings.Join(pulls, ","))
+	page := func(node string, next bool, pulls ...string) string {
+		return fmt.Sprintf(`{"id":%q,"pullRequests":{"totalCount":1,"pageInfo":{"hasNextPage":%t,"endCursor":"C"},"nodes":[%s]}}`, node, next, strings.Join(pulls, ","))
 	}
-	body := `{"data":{"nodes":[` + page(false, pullJSON(1)) + `,null,null,` + page(true, pullJSON(2)) + `]},"errors":[` +
+	body := `{"data":{"nodes":[` + page("A", false, pullJSON(1)) + `,null,null,` + page("D", true, pullJSON(2)) + `]},"errors":[` +
 		`{"type":"NOT_FOUND","path":["nodes",1],"message":"gone"},{"path":["nodes",2,"pullRequests"],"message":"Something went wrong"}]}`
 	src := serve(t, reply{status: 200, body: body}, Options{})
 	job := params{Repos: []repoRef{{ID: 1, Node: "A"}, {ID: 2, Node: "B"}, {ID: 3, Node: "C"}, {ID: 4, Node: "D"}}}.spec(RepoPulls, "user:octo", "repos:1", BucketGraphQL)
@@ -169,8 +169,8 @@ func TestPackGivesEachRepositoryItsDue(t *testing.T) {
 		got = append(got, "cursor "+c.Resource)
 	}
 	want := []string{
-		"doc pull 1001 of 1 deleted=false", "doc pull 1002 of 4 deleted=false", "gone 2",
-		`job REPO_PULLS repo:3 ""`, `job REPO_PULLS repo:4 "C"`, "cursor REPO_PULLS repo:1",
+		"doc pull 1001 of 1 deleted=false", "doc pull 1002 of 4 deleted=false",
+		`job CHECK_REPO user:octo "repo:2"`, `job REPO_PULLS repo:3 ""`, `job REPO_PULLS repo:4 "C"`, "cursor REPO_PULLS repo:1",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -180,7 +180,7 @@ func TestPackGivesEachRepositoryItsDue(t *testing.T) {
 func TestUnmeasuredCommitIsAskedForAlone(t *testing.T) {
 	body := `{"data":{"node":{"defaultBranchRef":{"target":{"history":{"totalCount":2,"pageInfo":{"hasNextPage":false},"nodes":[` +
 		`{"oid":"aaa","committedDate":"2026-01-01T00:00:00Z","additions":1,"deletions":0},` +
-		`{"oid":"bbb","committedDate":"2026-01-01T00:00:00Z","additions":null,"deletions":null}]}}}}},"errors":[{"message":"timeout","path":["node"]}]}`
+		`{"oid":"bbb","committedDate":"2026-01-01T00:00:00Z","additions":null,"deletions":null}]}}}}},"errors":[{"message":"timeout","path":["node","defaultBranchRef","target","history","nodes",1,"additions"]}]}`
 	res := serve(t, reply{status: 200, body: body}, Options{}).Call(context.Background(), callOf(jobOf(CommitStats)))
 	if len(res.Documents) != 2 || len(res.Next) != 1 || res.Next[0].Type != CommitDetail || res.Next[0].PageKey != "bbb" {
 		t.Fatalf("result %+v (%v)", res, res.Failure)
@@ -234,7 +234,7 @@ func TestDocumentsCarryTheirFields(t *testing.T) {
 		t.Fatalf("result %+v (%v)", res, res.Failure)
 	}
 	doc := res.Documents[0]
-	if doc.Key != (document.Key{Account: testAccount, Kind: document.KindIssue, Name: "5"}) || doc.Title != `a "title"` || doc.Author != "eva" ||
+	if doc.Key != (document.Key{Account: testAccount, Kind: KindIssue, Name: "5"}) || doc.Title != `a "title"` || doc.Author != "eva" ||
 		doc.ClosedBy != "tom" || doc.Number != 3 || doc.Repository != 42 || doc.Language != "Go" || doc.Version != doc.UpdatedAt ||
 		doc.ClosedAt.Sub(doc.CreatedAt).Hours() != 24 || !strings.HasPrefix(string(doc.Raw), `{"id":5,`) || !json.Valid(doc.Raw) {
 		t.Errorf("document %+v, raw %s", doc, doc.Raw)

@@ -7,18 +7,19 @@ import (
 	"sluice/internal/document"
 	"sluice/internal/domain"
 	sim "sluice/internal/simulator/github"
+	"sluice/internal/source"
 )
 
 // TestSweepFindsWhatWasDeleted deletes issues and pull requests behind the
 // collector's back: only a sweep can tell.
 func TestSweepFindsWhatWasDeleted(t *testing.T) {
-	w := newWorld(t, sim.Options{Seed: 5, Accounts: 1, Shape: &sim.Shape{
+	c := newClock()
+	w := newWorld(t, sim.Options{Seed: 5, Accounts: 1, Now: c.Now, Shape: &sim.Shape{
 		Repos: sim.Exactly(1), Commits: sim.Exactly(1), Issues: sim.Exactly(230), Pulls: sim.Exactly(20),
 	}})
 	login := w.Logins()[0]
-	d := w.driver(t, Options{SweepEvery: time.Hour}, login)
-	now := time.Now()
-	d.run(now)
+	d := w.driver(t, Options{SweepEvery: 24 * time.Hour, Now: c.Now}, login)
+	c.run(d)
 	d.noFailures()
 
 	repo := w.Repos(login)[0]
@@ -28,8 +29,8 @@ func TestSweepFindsWhatWasDeleted(t *testing.T) {
 	}
 	issues, pulls := truth.Repositories[0].Issues, truth.Repositories[0].Pulls
 	gone := map[document.Kind]map[int64]bool{
-		document.KindIssue: {int64(issues[0].Number): true, int64(issues[120].Number): true, int64(issues[229].Number): true},
-		document.KindPull:  {int64(pulls[7].Number): true},
+		KindIssue: {int64(issues[0].Number): true, int64(issues[120].Number): true, int64(issues[229].Number): true},
+		KindPull:  {int64(pulls[7].Number): true},
 	}
 	for _, numbers := range gone {
 		for n := range numbers {
@@ -39,16 +40,13 @@ func TestSweepFindsWhatWasDeleted(t *testing.T) {
 		}
 	}
 
-	d.run(now.Add(time.Minute))
+	c.run(d)
 	if marked := d.deleted(); len(marked) != 0 {
 		t.Errorf("a run before the sweep is due marked %v", marked)
 	}
-	// The sweep is due by GitHub's clock: let the last one be long ago.
-	for _, typ := range []string{SweepIssues, SweepPulls} {
-		d.cursors[CursorKey(typ, d.repositoryResource())] = now.Add(-2 * time.Hour)
-	}
 	before := d.calls
-	d.run(now.Add(2 * time.Minute))
+	c.advance(24 * time.Hour)
+	c.run(d)
 	d.noFailures()
 	marked := d.deleted()
 	for kind, numbers := range gone {
@@ -85,9 +83,9 @@ func TestSweepsAreLowPriority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := src.discovery(&call{}, &answer{date: time.Now()})
+	d := src.discovery(src.newCall(source.Call{}, params{}), &answer{date: time.Now()})
 	d.c.Cursors = map[string]time.Time{CursorKey(SweepPulls, "repo:42"): time.Now().Add(-8 * 24 * time.Hour)}
-	d.sweep(SweepPulls, repository{repoRef: testRepo})
+	d.sweep(SweepPulls, BucketGraphQL, repository{repoRef: testRepo})
 	if len(d.res.Next) != 1 || d.res.Next[0].Priority != domain.PriorityLow || d.res.Next[0].Class != domain.ClassChild {
 		t.Errorf("planned %+v", d.res.Next)
 	}

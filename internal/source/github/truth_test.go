@@ -75,16 +75,16 @@ func (d *driver) lines() map[string]string {
 
 func describe(doc document.Document) string {
 	switch doc.Kind {
-	case document.KindProfile:
+	case KindProfile:
 		return doc.Author
-	case document.KindRepository:
+	case KindRepository:
 		return fmt.Sprintf("%s fork=%t private=%t stars=%d %s", doc.Title, doc.Fork, doc.Private, doc.Stars, doc.Language)
-	case document.KindCommit:
+	case KindCommit:
 		return fmt.Sprintf("%s +%d -%d %q", stamp(doc.CreatedAt), doc.Additions, doc.Deletions, doc.Author)
-	case document.KindIssue, document.KindPull:
+	case KindIssue, KindPull:
 		line := fmt.Sprintf("%d #%d %s created %s updated %s closed %s merged %s %q", doc.Repository, doc.Number, doc.State,
 			stamp(doc.CreatedAt), stamp(doc.UpdatedAt), stamp(doc.ClosedAt), stamp(doc.MergedAt), doc.Author)
-		if doc.Kind == document.KindPull {
+		if doc.Kind == KindPull {
 			line += " measured=" + fmt.Sprint(doc.Measured)
 		}
 		return line

@@ -8,8 +8,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"sluice/internal/refresh"
 	simulator "sluice/internal/simulator/maplestory"
+	"sluice/internal/source"
 )
 
 // canned answers every call with the same bytes, without a network.
@@ -45,7 +45,7 @@ func BenchmarkFetch(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if res := s.Fetch(b.Context(), ocid, nil); res.Verdict != refresh.FetchDone {
+		if res := s.Fetch(b.Context(), ocid, nil); res.Verdict != source.FetchDone {
 			b.Fatal(res)
 		}
 	}
@@ -94,7 +94,7 @@ func BenchmarkFetchOverHTTP(b *testing.B) {
 	b.SetParallelism(8)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if res := s.Fetch(b.Context(), ocid, nil); res.Verdict != refresh.FetchDone {
+			if res := s.Fetch(b.Context(), ocid, nil); res.Verdict != source.FetchDone {
 				b.Error(res)
 				return
 			}

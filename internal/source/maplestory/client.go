@@ -14,7 +14,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"sluice/internal/refresh"
+	"sluice/internal/source"
 )
 
 // answer is what the API said; its body lies in a workspace.
@@ -34,22 +34,22 @@ type workspace struct {
 // keepWorkspace bounds what is kept for the next call.
 const keepWorkspace = 4 << 20
 
-// Fetch implements refresh.Fetcher.
-func (s *Source) Fetch(ctx context.Context, key string, sent func()) refresh.Fetched {
+// Fetch implements source.Fetcher.
+func (s *Source) Fetch(ctx context.Context, key string, sent func()) source.Fetched {
 	key, err := CanonicalKey(key)
 	if err != nil {
-		return refresh.Fetched{Verdict: refresh.FetchDead, Code: WhyBadKey, Error: err.Error(), Free: true}
+		return source.Fetched{Verdict: source.FetchDead, Code: WhyBadKey, Error: err.Error(), Free: true}
 	}
 	part, path, query := endpoint(key)
 	w, done := s.workspace()
 	defer done()
 	a, res := s.call(ctx, w, path, query, sent)
-	if res.Verdict == refresh.FetchDone {
+	if res.Verdict == source.FetchDone {
 		res = s.keep(w, a, s.fields[part])
 	}
-	if res.Verdict == refresh.FetchDone && part == NamePart {
+	if res.Verdict == source.FetchDone && part == NamePart {
 		if _, err := CanonicalKey(gjson.GetBytes(res.Body, "ocid").String()); err != nil {
-			res = refresh.Fetched{Verdict: refresh.FetchDead, Code: WhyUnparsable, Error: "the answer tells no ocid", HTTPStatus: a.status}
+			res = source.Fetched{Verdict: source.FetchDead, Code: WhyUnparsable, Error: "the answer has no ocid", HTTPStatus: a.status}
 		}
 	}
 	if a != nil {
@@ -69,7 +69,7 @@ func (s *Source) workspace() (w *workspace, done func()) {
 }
 
 // call sends a request once and reads the answer, or says why there is none.
-func (s *Source) call(ctx context.Context, w *workspace, path, query string, sent func()) (*answer, refresh.Fetched) {
+func (s *Source) call(ctx context.Context, w *workspace, path, query string, sent func()) (*answer, source.Fetched) {
 	if ctx.Err() != nil {
 		return nil, stopped(true)
 	}
@@ -159,35 +159,35 @@ func (w *workspace) read(resp *http.Response, limit int64) ([]byte, error) {
 }
 
 // stopped is the result of a call that our own side gave up.
-func stopped(free bool) refresh.Fetched {
-	return refresh.Fetched{Verdict: refresh.FetchWait, Code: WhyStopped, Free: free, Error: "stopped before the API answered"}
+func stopped(free bool) source.Fetched {
+	return source.Fetched{Verdict: source.FetchWait, Code: WhyStopped, Free: free, Error: "stopped before the API answered"}
 }
 
 // noAnswer tells apart why a request brought no answer at all. The call is free
 // only when no connection was made.
-func (s *Source) noAnswer(ctx, callCtx context.Context, err error) refresh.Fetched {
+func (s *Source) noAnswer(ctx, callCtx context.Context, err error) source.Fetched {
 	var op *net.OpError
 	free := errors.As(err, &op) && op.Op == "dial"
 	switch {
 	case ctx.Err() != nil:
 		return stopped(free)
 	case isTimeout(callCtx, err):
-		return refresh.Fetched{Verdict: refresh.FetchRetry, Code: WhyTimeout, Free: free, Error: fmt.Sprintf("no answer from %s within %s", s.base.Host, s.opt.Timeout)}
+		return source.Fetched{Verdict: source.FetchRetry, Code: WhyTimeout, Free: free, Error: fmt.Sprintf("no answer from %s within %s", s.base.Host, s.opt.Timeout)}
 	}
-	return refresh.Fetched{Verdict: refresh.FetchRetry, Code: WhyConnection, Free: free, Error: s.base.Host + ": " + connectionFault(err)}
+	return source.Fetched{Verdict: source.FetchRetry, Code: WhyConnection, Free: free, Error: s.base.Host + ": " + connectionFault(err)}
 }
 
 // cutOff tells apart why an answer ended early.
-func (s *Source) cutOff(ctx, callCtx context.Context, err error) refresh.Fetched {
+func (s *Source) cutOff(ctx, callCtx context.Context, err error) source.Fetched {
 	switch {
 	case errors.Is(err, errTooLarge):
-		return refresh.Fetched{Verdict: refresh.FetchDead, Code: WhyTooLarge, Error: fmt.Sprintf("the answer is larger than %d bytes", s.opt.MaxBody)}
+		return source.Fetched{Verdict: source.FetchDead, Code: WhyTooLarge, Error: fmt.Sprintf("the answer is larger than %d bytes", s.opt.MaxBody)}
 	case ctx.Err() != nil:
 		return stopped(false)
 	case isTimeout(callCtx, err):
-		return refresh.Fetched{Verdict: refresh.FetchRetry, Code: WhyTimeout, Error: fmt.Sprintf("the answer of %s did not end within %s", s.base.Host, s.opt.Timeout)}
+		return source.Fetched{Verdict: source.FetchRetry, Code: WhyTimeout, Error: fmt.Sprintf("the answer of %s did not end within %s", s.base.Host, s.opt.Timeout)}
 	}
-	return refresh.Fetched{Verdict: refresh.FetchRetry, Code: WhyCutOff, Error: "the answer of " + s.base.Host + " was cut off"}
+	return source.Fetched{Verdict: source.FetchRetry, Code: WhyCutOff, Error: "the answer of " + s.base.Host + " was cut off"}
 }
 
 func isTimeout(ctx context.Context, err error) bool {

@@ -6,4 +6,7 @@
 // bytes: what is not in the field list is checked for being well-formed and
 // skipped, what is in it is written in a canonical form, so that two answers
 // that say the same have the same hash.
+//
+// What the rest of the program must know of it, its settings and rates, is
+// declared in describe.go.
 package maplestory

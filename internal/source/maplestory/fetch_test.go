@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"sluice/internal/domain"
-	"sluice/internal/refresh"
 	simulator "sluice/internal/simulator/maplestory"
+	"sluice/internal/source"
 )
 
 const secretKey = "live_very-secret-0123456789"
@@ -45,7 +45,7 @@ func newRig(t *testing.T, sim simulator.Options, opt Options) *rig {
 }
 
 // fetch makes a call and sees to it that it was exactly one.
-func (r *rig) fetch(t *testing.T, key string) refresh.Fetched {
+func (r *rig) fetch(t *testing.T, key string) source.Fetched {
 	t.Helper()
 	before := r.sim.Audit().Calls
 	res := r.source.Fetch(t.Context(), key, nil)
@@ -60,13 +60,13 @@ func (r *rig) fetch(t *testing.T, key string) refresh.Fetched {
 
 func TestFetchKeepsTheTruth(t *testing.T) {
 	r := newRig(t, simulator.Options{Seed: 5, Characters: 30, ChangeEvery: time.Hour, Limits: simulator.Limits{PerSecond: -1}}, Options{})
-	seen := map[refresh.Hash]bool{}
+	seen := map[[32]byte]bool{}
 	for round := range 3 {
 		for _, c := range r.sim.Characters(0, 10) {
 			for _, part := range []string{"", "item-equipment:", "basic:", "stat:", "popularity:", "ability:", "symbol-equipment:"} {
 				res := r.fetch(t, part+c.Ocid)
 				truth, ok := r.sim.Truth(part+c.Ocid, time.Time{})
-				if !ok || res.Verdict != refresh.FetchDone || res.HTTPStatus != http.StatusOK || res.Hash != truth.Hash || string(res.Body) != string(truth.Value) {
+				if !ok || res.Verdict != source.FetchDone || res.HTTPStatus != http.StatusOK || res.Hash != truth.Hash || string(res.Body) != string(truth.Value) {
 					t.Fatalf("round %d, %s%s: %s %s %.200s; the truth is %.200s", round, part, c.Ocid, res.Verdict, res.Error, res.Body, truth.Value)
 				}
 				if !json.Valid(res.Body) || res.Received <= len(res.Body) {
@@ -96,7 +96,7 @@ func TestSameValueAnotherDay(t *testing.T) {
 		t.Error("a value that did not change has another hash")
 	}
 	r.sim.Change(ocid)
-	if changed := r.fetch(t, ocid); changed.Verdict != refresh.FetchDone || changed.Hash == first.Hash {
+	if changed := r.fetch(t, ocid); changed.Verdict != source.FetchDone || changed.Hash == first.Hash {
 		t.Errorf("a changed value has the old hash (%s)", changed.Verdict)
 	}
 }
@@ -112,47 +112,47 @@ func TestVerdictOfEveryAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		fault simulator.Fault
-		want  refresh.Fetched
+		want  source.Fetched
 	}{
-		{"internal", simulator.Failure(simulator.Internal), refresh.Fetched{Verdict: refresh.FetchRetry, Code: "OPENAPI00001", HTTPStatus: 500}},
-		{"forbidden", simulator.Failure(simulator.Forbidden), refresh.Fetched{Verdict: refresh.FetchDead, Code: "OPENAPI00002", HTTPStatus: 403, Everywhere: true}},
-		{"identifier", simulator.Failure(simulator.InvalidIdentifier), refresh.Fetched{Verdict: refresh.FetchDead, Code: "OPENAPI00003", HTTPStatus: 400}},
-		{"parameter", simulator.Failure(simulator.InvalidParameter), refresh.Fetched{Verdict: refresh.FetchDead, Code: "OPENAPI00004", HTTPStatus: 400}},
-		{"API key", simulator.Failure(simulator.InvalidKey), refresh.Fetched{Verdict: refresh.FetchDead, Code: "OPENAPI00005", HTTPStatus: 400, Everywhere: true}},
-		{"path", simulator.Failure(simulator.InvalidPath), refresh.Fetched{Verdict: refresh.FetchDead, Code: "OPENAPI00006", HTTPStatus: 400}},
-		{"quota", simulator.Failure(simulator.QuotaExceeded), refresh.Fetched{Verdict: refresh.FetchWait, Code: "OPENAPI00007", HTTPStatus: 429, Wait: time.Second, Everywhere: true}},
-		{"preparing", simulator.Failure(simulator.BeingPrepared), refresh.Fetched{Verdict: refresh.FetchWait, Code: "OPENAPI00009", HTTPStatus: 400, Wait: time.Minute}},
-		{"game", simulator.Failure(simulator.GameMaintenance), refresh.Fetched{Verdict: refresh.FetchWait, Code: "OPENAPI00010", HTTPStatus: 400, Wait: time.Minute, Everywhere: true}},
-		{"API", simulator.Failure(simulator.APIMaintenance), refresh.Fetched{Verdict: refresh.FetchWait, Code: "OPENAPI00011", HTTPStatus: 503, Wait: time.Minute, Everywhere: true}},
-		{"told how long", with(simulator.Failure(simulator.APIMaintenance), "Retry-After", "7"), refresh.Fetched{Verdict: refresh.FetchWait, Code: "OPENAPI00011", HTTPStatus: 503, Wait: 7 * time.Second, Everywhere: true}},
-		{"told until when", with(simulator.Failure(simulator.GameMaintenance), "Retry-After", in90), refresh.Fetched{Verdict: refresh.FetchWait, Code: "OPENAPI00010", HTTPStatus: 400, Wait: 90 * time.Second, Everywhere: true}},
-		{"told too much", with(simulator.Failure(simulator.QuotaExceeded), "Retry-After", "999999999999"), refresh.Fetched{Verdict: refresh.FetchWait, Code: "OPENAPI00007", HTTPStatus: 429, Wait: time.Hour, Everywhere: true}},
-		{"bare 429", simulator.Fault{Status: 429, Body: "slow down"}, refresh.Fetched{Verdict: refresh.FetchWait, Code: "HTTP429", HTTPStatus: 429, Wait: time.Second, Everywhere: true}},
-		{"bare 503", simulator.HTMLErrorPage(503), refresh.Fetched{Verdict: refresh.FetchRetry, Code: "HTTP503", HTTPStatus: 503}},
-		{"gateway", simulator.HTMLErrorPage(502), refresh.Fetched{Verdict: refresh.FetchRetry, Code: "HTTP502", HTTPStatus: 502}},
-		{"bare 404", simulator.HTMLErrorPage(404), refresh.Fetched{Verdict: refresh.FetchDead, Code: "HTTP404", HTTPStatus: 404}},
-		{"redirect", with(simulator.Fault{Status: 302}, "Location", "http://elsewhere.invalid/"), refresh.Fetched{Verdict: refresh.FetchDead, Code: "HTTP302", HTTPStatus: 302}},
-		{"page with 200", simulator.HTMLErrorPage(200), refresh.Fetched{Verdict: refresh.FetchDead, Code: "UNPARSABLE", HTTPStatus: 200}},
-		{"no JSON", simulator.MalformedJSON(), refresh.Fetched{Verdict: refresh.FetchDead, Code: "UNPARSABLE", HTTPStatus: 200}},
-		{"nothing", simulator.Fault{Status: 200}, refresh.Fetched{Verdict: refresh.FetchDead, Code: "UNPARSABLE", HTTPStatus: 200}},
-		{"only a date", simulator.Fault{Status: 200, Body: `{"date":"2026-01-01T00:00+09:00"}`}, refresh.Fetched{Verdict: refresh.FetchDead, Code: "NODATA", HTTPStatus: 200}},
-		{"too large", simulator.Fault{Status: 200, Body: strings.Repeat(" ", 400_001)}, refresh.Fetched{Verdict: refresh.FetchDead, Code: "TOOLARGE", HTTPStatus: 200}},
-		{"cut off", simulator.TruncatedBody(), refresh.Fetched{Verdict: refresh.FetchRetry, Code: "CUTOFF", HTTPStatus: 200}},
-		{"reset", simulator.ConnectionReset(), refresh.Fetched{Verdict: refresh.FetchRetry, Code: "CONNECTION"}},
-		{"echo of the API key", simulator.Fault{Status: 400, Body: `{"error":{"name":"OPENAPI00005","message":"bad key ` + secretKey + `"}}`}, refresh.Fetched{Verdict: refresh.FetchDead, Code: "OPENAPI00005", HTTPStatus: 400, Everywhere: true}},
+		{"internal", simulator.Failure(simulator.Internal), source.Fetched{Verdict: source.FetchRetry, Code: "OPENAPI00001", HTTPStatus: 500}},
+		{"forbidden", simulator.Failure(simulator.Forbidden), source.Fetched{Verdict: source.FetchDead, Code: "OPENAPI00002", HTTPStatus: 403, Everywhere: true}},
+		{"identifier", simulator.Failure(simulator.InvalidIdentifier), source.Fetched{Verdict: source.FetchDead, Code: "OPENAPI00003", HTTPStatus: 400}},
+		{"parameter", simulator.Failure(simulator.InvalidParameter), source.Fetched{Verdict: source.FetchDead, Code: "OPENAPI00004", HTTPStatus: 400}},
+		{"API key", simulator.Failure(simulator.InvalidKey), source.Fetched{Verdict: source.FetchDead, Code: "OPENAPI00005", HTTPStatus: 400, Everywhere: true}},
+		{"path", simulator.Failure(simulator.InvalidPath), source.Fetched{Verdict: source.FetchDead, Code: "OPENAPI00006", HTTPStatus: 400}},
+		{"quota", simulator.Failure(simulator.QuotaExceeded), source.Fetched{Verdict: source.FetchWait, Code: "OPENAPI00007", HTTPStatus: 429, Wait: time.Second, Everywhere: true}},
+		{"preparing", simulator.Failure(simulator.BeingPrepared), source.Fetched{Verdict: source.FetchWait, Code: "OPENAPI00009", HTTPStatus: 400, Wait: time.Minute}},
+		{"game", simulator.Failure(simulator.GameMaintenance), source.Fetched{Verdict: source.FetchWait, Code: "OPENAPI00010", HTTPStatus: 400, Wait: time.Minute, Everywhere: true}},
+		{"API", simulator.Failure(simulator.APIMaintenance), source.Fetched{Verdict: source.FetchWait, Code: "OPENAPI00011", HTTPStatus: 503, Wait: time.Minute, Everywhere: true}},
+		{"told how long", with(simulator.Failure(simulator.APIMaintenance), "Retry-After", "7"), source.Fetched{Verdict: source.FetchWait, Code: "OPENAPI00011", HTTPStatus: 503, Wait: 7 * time.Second, Everywhere: true}},
+		{"told until when", with(simulator.Failure(simulator.GameMaintenance), "Retry-After", in90), source.Fetched{Verdict: source.FetchWait, Code: "OPENAPI00010", HTTPStatus: 400, Wait: 90 * time.Second, Everywhere: true}},
+		{"told too much", with(simulator.Failure(simulator.QuotaExceeded), "Retry-After", "999999999999"), source.Fetched{Verdict: source.FetchWait, Code: "OPENAPI00007", HTTPStatus: 429, Wait: time.Hour, Everywhere: true}},
+		{"bare 429", simulator.Fault{Status: 429, Body: "slow down"}, source.Fetched{Verdict: source.FetchWait, Code: "HTTP429", HTTPStatus: 429, Wait: time.Second, Everywhere: true}},
+		{"bare 503", simulator.HTMLErrorPage(503), source.Fetched{Verdict: source.FetchRetry, Code: "HTTP503", HTTPStatus: 503}},
+		{"gateway", simulator.HTMLErrorPage(502), source.Fetched{Verdict: source.FetchRetry, Code: "HTTP502", HTTPStatus: 502}},
+		{"bare 404", simulator.HTMLErrorPage(404), source.Fetched{Verdict: source.FetchDead, Code: "HTTP404", HTTPStatus: 404}},
+		{"redirect", with(simulator.Fault{Status: 302}, "Location", "http://elsewhere.invalid/"), source.Fetched{Verdict: source.FetchDead, Code: "HTTP302", HTTPStatus: 302}},
+		{"page with 200", simulator.HTMLErrorPage(200), source.Fetched{Verdict: source.FetchDead, Code: "UNPARSABLE", HTTPStatus: 200}},
+		{"no JSON", simulator.MalformedJSON(), source.Fetched{Verdict: source.FetchDead, Code: "UNPARSABLE", HTTPStatus: 200}},
+		{"nothing", simulator.Fault{Status: 200}, source.Fetched{Verdict: source.FetchDead, Code: "UNPARSABLE", HTTPStatus: 200}},
+		{"only a date", simulator.Fault{Status: 200, Body: `{"date":"2026-01-01T00:00+09:00"}`}, source.Fetched{Verdict: source.FetchDead, Code: "NODATA", HTTPStatus: 200}},
+		{"too large", simulator.Fault{Status: 200, Body: strings.Repeat(" ", 400_001)}, source.Fetched{Verdict: source.FetchDead, Code: "TOOLARGE", HTTPStatus: 200}},
+		{"cut off", simulator.TruncatedBody(), source.Fetched{Verdict: source.FetchRetry, Code: "CUTOFF", HTTPStatus: 200}},
+		{"reset", simulator.ConnectionReset(), source.Fetched{Verdict: source.FetchRetry, Code: "CONNECTION"}},
+		{"echo of the API key", simulator.Fault{Status: 400, Body: `{"error":{"name":"OPENAPI00005","message":"bad key ` + secretKey + `"}}`}, source.Fetched{Verdict: source.FetchDead, Code: "OPENAPI00005", HTTPStatus: 400, Everywhere: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r.sim.ClearHooks()
 			r.sim.FailNext(simulator.AnyRequest, 1, c.fault)
 			got := r.fetch(t, ocid)
-			if got.Error == "" || got.Body != nil || got.Hash != (refresh.Hash{}) {
+			if got.Error == "" || got.Body != nil || got.Hash != ([32]byte{}) {
 				t.Errorf("no words, or a value: %+v", got)
 			}
 			got.Error, got.Received = "", 0
 			if fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("%+v\nwant\n%+v", got, c.want)
 			}
-			if after := r.fetch(t, ocid); after.Verdict != refresh.FetchDone {
+			if after := r.fetch(t, ocid); after.Verdict != source.FetchDone {
 				t.Errorf("the next call is %s: %s", after.Verdict, after.Error)
 			}
 		})
@@ -162,13 +162,13 @@ func TestVerdictOfEveryAnswer(t *testing.T) {
 func TestQuotaOfTheUpstream(t *testing.T) {
 	r := newRig(t, simulator.Options{Limits: simulator.Limits{PerSecond: 2}}, Options{})
 	ocid := r.sim.Ocid(0)
-	for i, want := range []refresh.Verdict{refresh.FetchDone, refresh.FetchDone, refresh.FetchWait} {
+	for i, want := range []source.FetchVerdict{source.FetchDone, source.FetchDone, source.FetchWait} {
 		if got := r.fetch(t, "basic:"+ocid); got.Verdict != want {
 			t.Errorf("call %d is %s", i, got.Verdict)
 		}
 	}
 	r.now = r.now.Add(quotaPause)
-	if got := r.fetch(t, "basic:"+ocid); got.Verdict != refresh.FetchDone {
+	if got := r.fetch(t, "basic:"+ocid); got.Verdict != source.FetchDone {
 		t.Errorf("after the pause it is %s: %s", got.Verdict, got.Error)
 	}
 }
@@ -177,7 +177,7 @@ func TestTimeoutAndStop(t *testing.T) {
 	r := newRig(t, simulator.Options{}, Options{Timeout: 50 * time.Millisecond})
 	ocid := r.sim.Ocid(0)
 	r.sim.OnRequest(func(req *http.Request, _ int64) *simulator.Fault { f := simulator.Delayed(time.Hour); return &f })
-	if got := r.fetch(t, ocid); got.Verdict != refresh.FetchRetry || got.Code != WhyTimeout || got.Free {
+	if got := r.fetch(t, ocid); got.Verdict != source.FetchRetry || got.Code != WhyTimeout || got.Free {
 		t.Errorf("a slow answer is %+v", got)
 	}
 
@@ -188,7 +188,7 @@ func TestTimeoutAndStop(t *testing.T) {
 		f := simulator.Delayed(time.Hour)
 		return &f
 	})
-	if got := slow.source.Fetch(ctx, ocid, nil); got.Verdict != refresh.FetchWait || got.Code != WhyStopped || got.Free || got.Wait != 0 {
+	if got := slow.source.Fetch(ctx, ocid, nil); got.Verdict != source.FetchWait || got.Code != WhyStopped || got.Free || got.Wait != 0 {
 		t.Errorf("a stopped call is %+v", got)
 	}
 	if got := slow.source.Fetch(ctx, ocid, nil); got.Code != WhyStopped || !got.Free {
@@ -204,7 +204,7 @@ func TestNobodyThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Fetch(t.Context(), "abc", nil); got.Verdict != refresh.FetchRetry || got.Code != WhyConnection || !got.Free {
+	if got := s.Fetch(t.Context(), "abc", nil); got.Verdict != source.FetchRetry || got.Code != WhyConnection || !got.Free {
 		t.Errorf("%+v", got)
 	}
 }
@@ -212,14 +212,14 @@ func TestNobodyThere(t *testing.T) {
 func TestNames(t *testing.T) {
 	r := newRig(t, simulator.Options{Seed: 9}, Options{})
 	c := r.sim.Characters(7, 1)[0]
-	if res := r.fetch(t, "id:"+c.Name); string(res.Body) != `{"ocid":"`+c.Ocid+`"}` || res.Verdict != refresh.FetchDone {
+	if res := r.fetch(t, "id:"+c.Name); string(res.Body) != `{"ocid":"`+c.Ocid+`"}` || res.Verdict != source.FetchDone {
 		t.Errorf("%s is %s, want %s (%+v)", c.Name, res.Body, c.Ocid, res)
 	}
-	if res := r.fetch(t, "id:누구"); res.Verdict != refresh.FetchDead || res.Code != "OPENAPI00004" {
+	if res := r.fetch(t, "id:누구"); res.Verdict != source.FetchDead || res.Code != "OPENAPI00004" {
 		t.Errorf("an unknown name is %+v", res)
 	}
 	r.sim.FailNext(simulator.AnyRequest, 1, simulator.Fault{Status: 200, Body: `{"ocid":null}`})
-	if res := r.fetch(t, "id:"+c.Name); res.Verdict != refresh.FetchDead || res.Code != WhyUnparsable || len(res.Body) > 0 {
+	if res := r.fetch(t, "id:"+c.Name); res.Verdict != source.FetchDead || res.Code != WhyUnparsable || len(res.Body) > 0 {
 		t.Errorf("an answer without ocid is %+v", res)
 	}
 }
@@ -229,7 +229,7 @@ func TestSaysWhenACallHasLeft(t *testing.T) {
 	var left atomic.Int32
 	for range 3 {
 		res := r.source.Fetch(t.Context(), r.sim.Ocid(0), func() { left.Add(1) })
-		if res.Verdict != refresh.FetchDone {
+		if res.Verdict != source.FetchDone {
 			t.Fatalf("%+v", res)
 		}
 	}
@@ -259,7 +259,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%q: %v", key, checked)
 		}
 		if want == "" {
-			if res := r.source.Fetch(t.Context(), key, nil); res.Verdict != refresh.FetchDead || res.Code != WhyBadKey || !res.Free {
+			if res := r.source.Fetch(t.Context(), key, nil); res.Verdict != source.FetchDead || res.Code != WhyBadKey || !res.Free {
 				t.Errorf("%q: %+v", key, res)
 			}
 		}

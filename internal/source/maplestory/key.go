@@ -68,7 +68,7 @@ func isNoOcidCharacter(r rune) bool {
 func canonicalName(name string) (string, error) {
 	name = norm.NFC.String(name)
 	if name == "" || utf8.RuneCountInString(name) > maxName || strings.ContainsFunc(name, isNoNameCharacter) {
-		return "", domain.Errorf(domain.CodeInvalid, "maplestory: this is no character's name; give up to %d letters and digits", maxName)
+		return "", domain.Errorf(domain.CodeInvalid, "maplestory: this is not a character's name; give up to %d letters and digits", maxName)
 	}
 	return name, nil
 }

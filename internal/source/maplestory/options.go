@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/domain"
+	"sluice/internal/quota/rate"
 )
 
 // Options configures a Source. Key has no default.
@@ -18,6 +19,8 @@ type Options struct {
 	BaseURL string
 	// Key is the API key. It appears in no error and no address.
 	Key string
+	// Limits are what the key allows of calls; whoever calls keeps to them.
+	Limits rate.Limits
 	// Fields is what is kept of an answer, see DefaultFields; nil means those.
 	Fields []string
 	// MaxBody bounds the size of an answer; 8 MiB by default.
@@ -56,7 +59,7 @@ func New(opt Options) (*Source, error) {
 		return nil, domain.Errorf(domain.CodeInvalid, "maplestory: timeout and size cannot be negative")
 	}
 	if !isHeaderValue(opt.Key) {
-		return nil, domain.Errorf(domain.CodeInvalid, "maplestory: an API key is wanted, of visible characters without spaces; make one at openapi.nexon.com")
+		return nil, domain.Errorf(domain.CodeInvalid, "maplestory: an API key is needed, of visible characters without spaces; make one at openapi.nexon.com")
 	}
 	base, err := parseBase(opt.BaseURL)
 	if err != nil {
@@ -78,7 +81,7 @@ func isHeaderValue(text string) bool {
 func parseBase(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil || u.RawQuery != "" {
-		return nil, domain.Errorf(domain.CodeInvalid, "maplestory: the base URL is none; give scheme and host alone, such as https://open.api.nexon.com")
+		return nil, domain.Errorf(domain.CodeInvalid, "maplestory: this is not a base URL; give only scheme and host, such as https://open.api.nexon.com")
 	}
 	return u, nil
 }

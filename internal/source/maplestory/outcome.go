@@ -10,7 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"sluice/internal/refresh"
+	"sluice/internal/source"
 )
 
 // Short codes beside those of the API (OPENAPI00001 and so on) and those of
@@ -49,12 +49,12 @@ const (
 //	anything else           dead: nothing redirects here
 //
 // The code in the body decides before the status does.
-func (s *Source) understand(a *answer) refresh.Fetched {
+func (s *Source) understand(a *answer) source.Fetched {
 	if a.status == http.StatusOK {
-		return refresh.Fetched{Verdict: refresh.FetchDone, HTTPStatus: a.status}
+		return source.Fetched{Verdict: source.FetchDone, HTTPStatus: a.status}
 	}
 	why, said := apiError(a.body)
-	res := refresh.Fetched{Verdict: refresh.FetchDead, Code: why, HTTPStatus: a.status, Error: "the API answers " + strconv.Itoa(a.status)}
+	res := source.Fetched{Verdict: source.FetchDead, Code: why, HTTPStatus: a.status, Error: "the API answers " + strconv.Itoa(a.status)}
 	if res.Code == "" {
 		res.Code = "HTTP" + strconv.Itoa(a.status)
 		said = http.StatusText(a.status)
@@ -70,18 +70,18 @@ func (s *Source) understand(a *answer) refresh.Fetched {
 	case why == "OPENAPI00010", why == "OPENAPI00011":
 		wait(&res, maintenancePause, true)
 	case why == "OPENAPI00001", a.status >= 500, a.status == http.StatusRequestTimeout:
-		res.Verdict = refresh.FetchRetry
+		res.Verdict = source.FetchRetry
 	case why == "OPENAPI00002", why == "OPENAPI00005":
 		res.Everywhere = true
 	}
-	if asked := retryAfter(a.header, s.opt.Now()); asked > 0 && res.Verdict == refresh.FetchWait {
+	if asked := retryAfter(a.header, s.opt.Now()); asked > 0 && res.Verdict == source.FetchWait {
 		res.Wait = min(asked, longestPause)
 	}
 	return res
 }
 
-func wait(r *refresh.Fetched, d time.Duration, everywhere bool) {
-	r.Verdict, r.Wait, r.Everywhere = refresh.FetchWait, d, everywhere
+func wait(r *source.Fetched, d time.Duration, everywhere bool) {
+	r.Verdict, r.Wait, r.Everywhere = source.FetchWait, d, everywhere
 }
 
 // longestMessage bounds what is quoted from an answer.
@@ -116,15 +116,15 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 }
 
 // keep trims an answer to its value.
-func (s *Source) keep(w *workspace, a *answer, root *node) refresh.Fetched {
-	res := refresh.Fetched{Verdict: refresh.FetchDead, HTTPStatus: a.status}
+func (s *Source) keep(w *workspace, a *answer, root *node) source.Fetched {
+	res := source.Fetched{Verdict: source.FetchDead, HTTPStatus: a.status}
 	switch {
 	case !w.trim(a.padded, root):
-		res.Code, res.Error = WhyUnparsable, "the answer of "+strconv.Itoa(len(a.body))+" bytes is no well-formed JSON object"
+		res.Code, res.Error = WhyUnparsable, "the answer of "+strconv.Itoa(len(a.body))+" bytes is not a well-formed JSON object"
 	case string(w.out) == "{}":
 		res.Code, res.Error = WhyNoData, "the API has no data of this character"
 	default:
-		res.Verdict = refresh.FetchDone
+		res.Verdict = source.FetchDone
 		res.Body = bytes.Clone(w.out)
 		res.Hash = sha256.Sum256(res.Body)
 	}

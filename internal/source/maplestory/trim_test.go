@@ -7,12 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
+	"sluice/internal/testkit"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf16"
 )
 
@@ -76,15 +74,7 @@ func TestTrimRefusesWhatIsNoObject(t *testing.T) {
 }
 
 func testSeed(t *testing.T) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("SLUICE_TEST_SEED"); text != "" {
-		parsed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed = parsed
-	}
-	t.Logf("SLUICE_TEST_SEED=%d", seed)
+	seed := testkit.Seed(t)
 	return rand.New(rand.NewPCG(seed, seed))
 }
 

@@ -21,7 +21,7 @@ func claimTakes(x *fixture) {
 	r, refs := x.running("octocat", "a", "b")
 	before := x.job(refs[0].ID)
 	j := x.claim(refs[0].ID)
-	before.Status, before.Attempt = domain.JobRunning, 1
+	before.Status, before.Attempt, before.StartedAt = domain.JobRunning, 1, instant(x.tick)
 	want(x, "claimed job", j, before)
 	want(x, "stored job", x.job(j.ID), j)
 	want(x, "waiting", x.waitingIDs(), refIDs(refs[1:]))

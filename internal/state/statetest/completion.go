@@ -9,6 +9,7 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/state"
+	"sluice/internal/testkit"
 )
 
 var completionCases = []testCase{
@@ -76,7 +77,7 @@ func concurrentFinishers(x *fixture) {
 // it goes, each run closes once, when its last job has ended, and its counters
 // equal its jobs.
 func randomTrees(x *fixture) {
-	n := seed(x.t)
+	n := testkit.Seed(x.t)
 	const runs = 8
 	queue := make(chan int64, 1<<16)
 	var left sync.WaitGroup

@@ -17,6 +17,7 @@ var finishCases = []testCase{
 	{"FinishToImpossibleStates", finishImpossible},
 	{"FinishFenced", finishFenced},
 	{"FinishUnknownJob", finishUnknown},
+	{"FinishWithAnInvalidAbsence", finishInvalidAbsence},
 }
 
 // resources names n different resources.
@@ -92,7 +93,7 @@ func finishImpossible(x *fixture) {
 	r, refs := x.running("octocat", "a")
 	j := x.claim(refs[0].ID)
 	before := x.run(r.ID)
-	for _, to := range []domain.JobStatus{0, domain.JobEnqueued, domain.JobRunning, domain.JobCanceled, 99} {
+	for _, to := range []domain.JobStatus{0, 2, domain.JobRunning, domain.JobCanceled, 99} {
 		_, err := x.Finish(x.Context(), x.outcome(j, to))
 		x.wantCode(err, domain.CodeInvalid)
 	}
@@ -168,4 +169,17 @@ func finishFenced(x *fixture) {
 func finishUnknown(x *fixture) {
 	_, err := x.Finish(x.Context(), state.Outcome{Job: 99, Attempt: 1, At: x.instant(), To: domain.JobSucceeded})
 	x.wantCode(err, domain.CodeNotFound)
+}
+
+// finishInvalidAbsence: what cannot be stored is refused, and the job is as it
+// was.
+func finishInvalidAbsence(x *fixture) {
+	_, refs := x.running("octocat", "a")
+	j := x.claim(refs[0].ID)
+	o := x.outcome(j, domain.JobSucceeded)
+	o.Absences = []document.Absence{{Account: j.AccountID, Repository: 1}}
+	if _, err := x.Finish(x.Context(), o); domain.CodeOf(err) != domain.CodeInvalid {
+		x.Errorf("an absence without a reason: %v, want code invalid", err)
+	}
+	want(x, "job", x.job(j.ID), j)
 }

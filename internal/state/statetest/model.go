@@ -11,17 +11,14 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/state"
+	"sluice/internal/testkit"
 )
-
-// modelSequences is how many sequences of random calls are tried; each run has
-// others.
-const modelSequences = 35
 
 // checkModel makes random calls and compares the store, after each, with what
 // a few maps say it must hold.
 func checkModel(t *testing.T, f Factory) {
 	// The seed says it all; files of failed sequences would only lie about.
-	for name, value := range map[string]string{"rapid.seed": strconv.FormatUint(seed(t), 10), "rapid.nofailfile": "true", "rapid.checks": strconv.Itoa(modelSequences)} {
+	for name, value := range map[string]string{"rapid.seed": strconv.FormatUint(testkit.Seed(t), 10), "rapid.nofailfile": "true", "rapid.checks": strconv.Itoa(testkit.Effort(15, 100))} {
 		if err := flag.Set(name, value); err != nil {
 			t.Fatalf("set %s: %v", name, err)
 		}

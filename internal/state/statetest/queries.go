@@ -189,9 +189,9 @@ func ledger(x *fixture) {
 		return got
 	}
 	want(x, "ledger", lines(), []state.LedgerLine{
-		{Type: "LIST", Resource: "user", Known: 1},
-		{Type: "LIST", Resource: "repo:1", Announced: 3, Known: 3, Stored: 1, Items: 100},
-		{Type: "LIST", Resource: "repo:2", Known: 1, Failed: 1},
+		{Type: "LIST", Resource: "user", Known: 1, Unknown: 1, Because: "1 page to come"},
+		{Type: "LIST", Resource: "repo:1", Announced: 3, Known: 3, Stored: 1, Items: 100, Unknown: 2, Because: "2 pages to come"},
+		{Type: "LIST", Resource: "repo:2", Known: 1, Failed: 1, Unknown: 1, Because: "1 page failed: " + x.job(refs[2].ID).Error},
 	})
 	third := page("repo:1", "3")
 	for _, items := range []int{100, 17} {
@@ -205,6 +205,22 @@ func ledger(x *fixture) {
 	want(x, "a complete resource", lines()[1], state.LedgerLine{
 		Type: "LIST", Resource: "repo:1", Announced: 3, Known: 3, Stored: 3, Items: 217,
 	})
+	// What was put off says why; what was dropped is no gap.
+	o = x.outcome(x.claim(refs[0].ID), domain.JobReady)
+	o.Failure = &domain.Failure{Kind: domain.FailureServer, Message: "a partial answer"}
+	x.finish(o)
+	want(x, "a page that waits", lines()[0].Because, "1 page to come: a partial answer")
+	o = x.outcome(x.claim(refs[0].ID), domain.JobSucceeded)
+	o.Next = []domain.JobSpec{page("repo:3", "1"), page("repo:3", "2")}
+	created = x.finish(o).Created
+	o = x.outcome(x.claim(created[0].ID), domain.JobSucceeded)
+	o.DropResource = "repo:3"
+	x.finish(o)
+	want(x, "a resource that went", lines()[3], state.LedgerLine{Type: "LIST", Resource: "repo:3", Known: 2, Stored: 1, Dropped: 1})
+	want(x, "what is complete", lines()[0], state.LedgerLine{Type: "LIST", Resource: "user", Known: 1, Stored: 1})
+	run, err := x.Run(x.Context(), r.ID)
+	x.ok(err)
+	want(x, "gaps", state.Gaps(run, lines()), []state.Gap{{Type: "LIST", Resource: "repo:2", Because: "1 page failed: " + x.job(refs[2].ID).Error}})
 	other, err := x.Ledger(x.Context(), 1<<40)
 	x.ok(err)
 	want(x, "ledger of no run", len(other), 0)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sluice/internal/document"
+	"sluice/internal/document/documenttest"
 	"sluice/internal/domain"
 	"sluice/internal/state"
 )
@@ -27,7 +28,7 @@ var documentCases = []testCase{
 
 func doc(account int64, name string, version time.Time) document.Document {
 	return document.Document{
-		Key:     document.Key{Account: account, Kind: document.KindIssue, Name: name},
+		Key:     document.Key{Account: account, Kind: documenttest.KindIssue, Name: name},
 		Version: version, Raw: []byte(`{"name":"` + name + `"}`),
 	}
 }
@@ -197,5 +198,5 @@ func invalidDocumentAmongOthers(x *fixture) {
 	want(x, "succeeded", x.wantCounts(r.ID).Succeeded, int64(crowd-crowd/10))
 	n, err := x.Documents.Count(x.Context(), r.AccountID)
 	x.ok(err)
-	want(x, "documents", n[document.KindIssue], int64(crowd-crowd/10))
+	want(x, "documents", n[documenttest.KindIssue], int64(crowd-crowd/10))
 }

@@ -4,8 +4,6 @@
 package statetest
 
 import (
-	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -38,15 +36,19 @@ type Factory struct {
 
 // Run runs every case.
 func Run(t *testing.T, f Factory) {
-	cases := slices.Concat(accountCases, runCases, planCases, claimCases, finishCases, nextCases, completionCases,
+	cases := slices.Concat(accountCases, sealCases, runCases, planCases, claimCases, finishCases, nextCases, completionCases,
 		repeatCases, documentCases, holdCases, endCases, retryCases, resumeCases, priorityCases, recoverCases, queryCases,
-		collectionCases, harvestCases, textCases)
+		collectionCases, harvestCases, retentionCases, textCases, totalCases, listCases, purgeCases)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.check(newFixture(t, f.New(t)))
 		})
 	}
+	t.Run("Rules", func(t *testing.T) {
+		t.Parallel()
+		checkRules(newFixture(t, f.New(t)))
+	})
 	t.Run("Model", func(t *testing.T) {
 		t.Parallel()
 		checkModel(t, f)
@@ -325,20 +327,4 @@ func together(n int, fn func(i int)) {
 	for range n {
 		<-done
 	}
-}
-
-// seed returns the seed of a randomised case, printed so that a failure can
-// be repeated with SLUICE_TEST_SEED.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	n := rand.Uint64()
-	if env := os.Getenv("SLUICE_TEST_SEED"); env != "" {
-		given, err := strconv.ParseUint(env, 10, 64)
-		if err != nil {
-			t.Fatalf("SLUICE_TEST_SEED: %v", err)
-		}
-		n = given
-	}
-	t.Logf("SLUICE_TEST_SEED=%d", n)
-	return n
 }

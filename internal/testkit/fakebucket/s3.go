@@ -1,5 +1,5 @@
-// Package fakebucket serves buckets over HTTP for tests: the protocol of S3 and
-// as much of Azure's as an archive uses.
+// Package fakebucket is where tests keep archives: a server of the protocol of S3,
+// and memory.
 package fakebucket
 
 import (

@@ -5,9 +5,6 @@ package ratetest
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +14,8 @@ import (
 
 // Clock is a wall clock that can be set, and time that passes whatever it shows.
 type Clock struct {
+	// held is by whoever needs the clock to stand still.
+	held   sync.RWMutex
 	mu     sync.Mutex
 	wall   time.Time
 	passed time.Duration
@@ -39,9 +38,17 @@ func (c *Clock) Passed() time.Duration {
 	return c.passed
 }
 
+// Hold keeps the clock from being moved until release is called.
+func (c *Clock) Hold() (release func()) {
+	c.held.RLock()
+	return c.held.RUnlock
+}
+
 // Advance lets time pass, in whole microseconds.
 func (c *Clock) Advance(d time.Duration) {
 	d = (d + time.Microsecond - 1).Truncate(time.Microsecond)
+	c.held.Lock()
+	defer c.held.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wall, c.passed = c.wall.Add(d), c.passed+d
@@ -49,6 +56,8 @@ func (c *Clock) Advance(d time.Duration) {
 
 // Set sets the wall clock forward or back.
 func (c *Clock) Set(by time.Duration) {
+	c.held.Lock()
+	defer c.held.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wall = c.wall.Add(by.Truncate(time.Microsecond))
@@ -83,9 +92,8 @@ func (s *Store) Save(_ context.Context, upstream, day string, spent rate.Spent) 
 	if s.days == nil {
 		s.days = make(map[string]rate.Spent)
 	}
-	if spent.Calls > s.days[upstream+day].Calls {
-		s.days[upstream+day] = spent
-	}
+	old := s.days[upstream+day]
+	s.days[upstream+day] = rate.Spent{Calls: max(old.Calls, spent.Calls), Low: max(old.Low, spent.Low)}
 	return nil
 }
 
@@ -115,20 +123,6 @@ type Bench interface {
 
 // Factory makes a test bench: keepers on this clock and store.
 type Factory func(t testing.TB, limits rate.Limits, clock *Clock, store *Store) Bench
-
-// Seed returns the seed of a randomised test and prints it.
-func Seed(t testing.TB) uint64 {
-	t.Helper()
-	n := rand.Uint64()
-	if s := os.Getenv("SLUICE_TEST_SEED"); s != "" {
-		var err error
-		if n, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatalf("SLUICE_TEST_SEED: %v", err)
-		}
-	}
-	t.Logf("SLUICE_TEST_SEED=%d", n)
-	return n
-}
 
 // Seconds counts calls, to tell how many there were in the fullest second.
 type Seconds struct {

@@ -212,7 +212,7 @@ func usage(s *suite) {
 	s.start(Maple())
 	s.want(high, 5, 5, "")
 	s.want(low, 3, 3, "")
-	want := rate.Usage{Day: "2026-03-01", Used: 8, UsedLow: 3, Daily: 20_000_000}
+	want := rate.Usage{Day: "2026-03-01", Used: 8, UsedLow: 3, Daily: 20_000_000, PerSecond: Maple().Rate, LowPerSecond: Maple().LowRate}
 	u := s.usage()
 	midnight := time.Date(2026, 3, 2, 0, 0, 0, 0, Seoul)
 	if !u.ResetsAt.Equal(midnight) {

@@ -8,6 +8,7 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/quota/rate"
+	"sluice/internal/testkit"
 )
 
 // world plays random asks, losses, restarts and clocks that are set.
@@ -25,7 +26,7 @@ type world struct {
 // neverTooMany: whatever happens, no second has more calls than the upstream
 // allows, and no day.
 func neverTooMany(t *testing.T, f Factory) {
-	rng := rand.New(rand.NewPCG(Seed(t), 1))
+	rng := rand.New(rand.NewPCG(testkit.Seed(t), 1))
 	rounds := 60
 	if testing.Short() {
 		rounds = 5
@@ -128,7 +129,7 @@ func (w *world) fail(format string, args ...any) {
 // rate, would allow; LOW takes whatever it can get at any time. HIGH gets
 // everything it asks for.
 func highNeverWaits(t *testing.T, f Factory) {
-	rng := rand.New(rand.NewPCG(Seed(t), 2))
+	rng := rand.New(rand.NewPCG(testkit.Seed(t), 2))
 	rounds := 40
 	if testing.Short() {
 		rounds = 5

@@ -52,6 +52,7 @@ func Run(t *testing.T, f Factory) {
 		"calls given back":                       refunds,
 		"waiters come one after the other":       noHerd,
 		"a clock that is set":                    clockSet,
+		"a greedy caller and steps of the clock": greedyUnderSteps,
 		"asks that are wrong":                    wrongAsks,
 		"usage":                                  usage,
 	} {

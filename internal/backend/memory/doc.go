@@ -1,0 +1,12 @@
+// Package memory implements the ports that a single process needs beside its
+// store, in that process. Nothing here is kept: after a restart it is filled
+// again from what was stored.
+//
+//	dispatch*.go   Dispatcher, a dispatch.Dispatcher: which jobs run next
+//	quota*.go      Quota, a quota.Keeper: what upstreams granted, by window
+//	rate*.go       Rate, a rate.Keeper: calls by the second and by the day
+//	coalescer*.go  Coalescer, a refresh.Coalescer: one refresh of an entity at a time
+//	cache.go       Cache, a refresh.Cache: snapshots that are read often
+//	due*.go        DueSet, a due.Set: which timers are due; and the heap of
+//	               instants that it and Dispatcher wait with
+package memory

@@ -1,0 +1,186 @@
+package relational
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"sluice/internal/document"
+	"sluice/internal/document/tables"
+	"sluice/internal/domain"
+)
+
+// Documents implements document.Store, beside the state or alone. Fields are
+// columns, and so are the values of their own that sources declare; payloads are
+// compressed together, those of one page in one chunk.
+type Documents struct {
+	tables.Store[*Tx, []Rows]
+	db      *DB
+	kinds   document.Kinds
+	columns documentColumns
+	chunks  *Sequence
+}
+
+var _ document.Store = (*Documents)(nil)
+
+// chunkBlock is how many chunk ids a process takes at a time.
+const chunkBlock = 1024
+
+// NewDocuments returns a store of the declared kinds on an open database, in which
+// it makes room for them; the caller closes that.
+func NewDocuments(ctx context.Context, db *DB, kinds document.Kinds) (*Documents, error) {
+	payloads, err := tables.NewPayloads()
+	if err != nil {
+		return nil, err
+	}
+	own, err := tables.OwnOf(kinds)
+	if err == nil {
+		err = db.addColumns(ctx, own)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &Documents{db: db, kinds: kinds, columns: newDocumentColumns(own), chunks: NewSequence(db, "chunk", chunkBlock)}
+	s.Store = tables.NewStore(kinds, payloads, tables.Rows[*Tx, []Rows]{
+		Transact: db.Tx, Pack: s.pack, FlagRepository: flagRepository, FlagUnseen: flagUnseen, Find: s.find, Scan: s.scan,
+		Write: func(ctx context.Context, tx *Tx, rows []Rows) error { return Write(ctx, tx, rows) },
+		Batch: scanBatch, RawBatch: scanRawBatch,
+	})
+	return s, nil
+}
+
+// maxChunk is how large the payloads of a chunk are together, unless a single
+// one is larger.
+const maxChunk = 4 << 20
+
+// packetSpare is what a packet holds beside a chunk.
+const packetSpare = 1 << 10
+
+// pack compresses documents and returns their rows.
+func (s *Documents) pack(ctx context.Context, docs []document.Document) ([]Rows, error) {
+	parts := splitChunks(docs)
+	first, err := s.chunks.Take(ctx, len(parts))
+	if err != nil {
+		return nil, err
+	}
+	chunks := Rows{Insert: insertChunk, Rows: make([]Row, 0, len(parts))}
+	rows := Rows{Insert: s.columns.insert, Rows: make([]Row, 0, len(docs))}
+	for i, part := range parts {
+		id := first + int64(i)
+		data, starts := s.PackChunk(part)
+		if limit := s.db.MaxPacket() - packetSpare; len(data) > limit {
+			return nil, domain.Errorf(domain.CodeInvalid,
+				"document %s %q of account %d has %d compressed bytes; the server takes %d: raise its max_allowed_packet", part[0].Kind, part[0].Name, part[0].Account, len(data), limit)
+		}
+		for k := range part {
+			rows.Rows = append(rows.Rows, s.documentRow(&part[k], tables.Place{Chunk: id, Start: starts[k], Size: len(part[k].Raw)}))
+		}
+		chunks.Rows = append(chunks.Rows, chunkRow(id, part[0].Account, data))
+	}
+	return []Rows{chunks, rows, s.sightings(docs)}, nil
+}
+
+// sightings are rows for the repositories among documents.
+func (s *Documents) sightings(docs []document.Document) Rows {
+	rows := Rows{Insert: insertSighting}
+	for _, one := range s.kinds.Sightings(docs) {
+		rows.Rows = append(rows.Rows, sightingRow(one))
+	}
+	return rows
+}
+
+// splitChunks cuts documents into what shares a chunk: neighbours of one account, up
+// to a size.
+func splitChunks(docs []document.Document) [][]document.Document {
+	var parts [][]document.Document
+	from, total := 0, 0
+	for i := range docs {
+		n := len(docs[i].Raw)
+		if i > from && (docs[i].Account != docs[from].Account || total+n > maxChunk) {
+			parts = append(parts, docs[from:i])
+			from, total = i, 0
+		}
+		total += n
+	}
+	return append(parts, docs[from:])
+}
+
+// maxDeletes bounds how many chunks one statement removes.
+const maxDeletes = 1000
+
+// Compact removes chunks that hold no document's payload any more. They are
+// looked for without locks: a chunk and the documents that point to it become
+// visible together, and nothing ever points to an older chunk, so that one
+// without readers stays so.
+func (s *Documents) Compact(ctx context.Context, tx *Tx, account, received int64) error {
+	chunks := int64(0)
+	err := Query(ctx, tx, func(r *sql.Rows) error { return r.Scan(&chunks) },
+		"SELECT COUNT(*) FROM chunk WHERE account_id = ?", account)
+	if err != nil || !tables.WorthCompacting(received, chunks) {
+		return err
+	}
+	var ids []int64
+	err = Query(ctx, tx, func(r *sql.Rows) error {
+		var id int64
+		err := r.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, `SELECT id FROM chunk WHERE account_id = ? AND id NOT IN (SELECT chunk FROM document WHERE account_id = ?) ORDER BY id`, account, account)
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(ids, maxDeletes) {
+		var remove Statement
+		remove.Write("DELETE FROM chunk WHERE id IN (").Ints(part...).Write(")")
+		if _, err := remove.Exec(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find reads a document and its chunk.
+func (s *Documents) find(ctx context.Context, key document.Key) (doc document.Document, in tables.Place, chunk []byte, found bool, err error) {
+	var find Statement
+	find.Write("SELECT " + s.columns.list + ", c.data FROM " + documentsFrom + " LEFT JOIN chunk c ON c.id = d.chunk WHERE d.account_id = ").Int(key.Account)
+	find.Write(" AND d.kind = ").Blob(keyOf(string(key.Kind), kindWidth)).Write(" AND d.name = ").Blob(keyOf(key.Name, nameWidth))
+	err = s.db.Run(ctx, &find, func(r *sql.Rows) (err error) {
+		found = true
+		doc, in, err = s.scanDocument(r, &chunk)
+		return err
+	})
+	return doc, in, chunk, found, err
+}
+
+// Count implements document.Reader.
+func (s *Documents) Count(ctx context.Context, account int64) (map[document.Kind]int64, error) {
+	byKey := map[string]int64{}
+	err := s.db.Query(ctx, func(r *sql.Rows) error {
+		var kind string
+		var n int64
+		err := r.Scan(&kind, &n)
+		byKey[kind] = n
+		return err
+	}, "SELECT kind, COUNT(*) FROM document WHERE account_id = ? GROUP BY kind", account)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[document.Kind]int64, len(byKey))
+	for key, n := range byKey {
+		rest := ""
+		if len(key) == kindWidth {
+			if rest, err = s.kindRest(ctx, account, key); err != nil {
+				return nil, err
+			}
+		}
+		out[document.Kind(whole(key, rest, kindWidth))] = n
+	}
+	return out, nil
+}
+
+// kindRest is what the key of a long kind does not hold.
+func (s *Documents) kindRest(ctx context.Context, account int64, key string) (rest string, err error) {
+	err = s.db.Query(ctx, func(r *sql.Rows) error { return r.Scan(&rest) },
+		"SELECT kind_rest FROM document WHERE account_id = ? AND kind = ? LIMIT 1", account, []byte(key))
+	return rest, err
+}

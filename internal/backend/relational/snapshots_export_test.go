@@ -1,0 +1,10 @@
+package relational
+
+// Statements that are done all the time, for those who look at their plans.
+const (
+	DueSQL          = dueSQL
+	EntityColumns   = entityColumns
+	ValuesSQL       = valuesSQL
+	ForgottenSQL    = forgottenSQL
+	RemoveValuesSQL = removeValuesSQL
+)

@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"context"
+	"strings"
+
+	driver "zombiezen.com/go/sqlite"
+
+	"sluice/internal/document"
+	"sluice/internal/document/tables"
+)
+
+// addColumns makes room for values of the sources' own that have none yet. What is
+// stored has none of them. If nothing is missing it only reads.
+func (db *DB) addColumns(ctx context.Context, own tables.Own) error {
+	if len(own) == 0 {
+		return nil
+	}
+	var missing tables.Own
+	err := db.Read(ctx, func(c *driver.Conn) (err error) {
+		missing, err = missingColumns(c, own)
+		return err
+	})
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return db.Write(ctx, func(c *driver.Conn) error {
+		// Another store on this database may have been faster.
+		missing, err := missingColumns(c, own)
+		if err != nil {
+			return err
+		}
+		for i, name := range missing.Names() {
+			typ := "INTEGER"
+			if missing.IsText(i) {
+				typ = "TEXT"
+			}
+			if err := Exec(c, "ALTER TABLE document ADD COLUMN "+name+" "+typ, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func missingColumns(c *driver.Conn, own tables.Own) (tables.Own, error) {
+	has := map[string]bool{}
+	err := Exec(c, "SELECT name, type FROM pragma_table_info('document')",
+		func(r *driver.Stmt) { has[r.ColumnText(0)] = r.ColumnText(1) == "TEXT" })
+	if err != nil {
+		return nil, err
+	}
+	return own.Missing(has)
+}
+
+// fieldColumns hold what every document has; bindDocument binds them and
+// scanDocument reads them in this order.
+var fieldColumns = []string{"account_id", "kind", "name", "version", "repository", "number", "state", "title", "author", "language",
+	"stars", "additions", "deletions", "created_at", "updated_at", "closed_at", "merged_at", "closed_by", "flags", "seen_at",
+	"chunk", "chunk_start", "chunk_size"}
+
+// absenceColumns are read after those.
+const absenceColumns = "d.gone_why, d.gone_at, d.gone_last, p.gone_why, p.gone_at, p.gone_last"
+
+// absenceWidth is how many they are.
+const absenceWidth = 6
+
+// documentColumns are the columns of a store: those of its fields, absences, and
+// then the sources' own.
+type documentColumns struct {
+	own tables.Own
+	// list is what is selected from documentsFrom, and count how many that is.
+	list   string
+	count  int
+	insert *Insert
+}
+
+func newDocumentColumns(own tables.Own) documentColumns {
+	read := "d." + strings.Join(fieldColumns, ", d.") + ", " + absenceColumns
+	written := append(append([]string{}, fieldColumns...), own.Names()...)
+	return documentColumns{
+		own: own, list: own.After(read, "d."), count: len(fieldColumns) + absenceWidth + len(own),
+		insert: NewInsert("INSERT INTO document ("+strings.Join(written, ", ")+")", newerWins(written), len(written)),
+	}
+}
+
+// newerWins: of two copies the newer wins; of two of the same version the later
+// arrival.
+func newerWins(columns []string) string {
+	var set []string
+	for _, c := range columns {
+		switch c {
+		case "account_id", "kind", "name":
+		case "seen_at":
+			set = append(set, "seen_at = max(document.seen_at, excluded.seen_at)")
+		default:
+			set = append(set, c+" = excluded."+c)
+		}
+	}
+	return "ON CONFLICT (account_id, kind, name) DO UPDATE SET " + strings.Join(set, ", ") + " WHERE excluded.version >= document.version"
+}
+
+// bindOwn binds the values of a document's own.
+func (dc *documentColumns) bindOwn(s *driver.Stmt, base int, d *document.Document) {
+	for i := range dc.own {
+		text, number, null := dc.own.Value(i, d)
+		switch {
+		case null:
+			s.BindNull(base + i)
+		case dc.own.IsText(i):
+			s.BindText(base+i, text)
+		default:
+			s.BindInt64(base+i, number)
+		}
+	}
+}
+
+// readOwn is the inverse of bindOwn.
+func (dc *documentColumns) readOwn(r *driver.Stmt, d *document.Document) {
+	first := dc.count - len(dc.own)
+	for i := range dc.own {
+		if r.ColumnType(first+i) != driver.TypeNull {
+			dc.own.Read(i, d, r.ColumnText(first+i), r.ColumnInt64(first+i))
+		}
+	}
+}

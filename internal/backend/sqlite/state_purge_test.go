@@ -1,0 +1,89 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"sluice/internal/backend/sqlite"
+	"sluice/internal/state"
+)
+
+// traces counts a text in all files of a folder.
+func traces(t *testing.T, dir, text string) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		content, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(content, []byte(text)); n > 0 {
+			found[f.Name()] = n
+		}
+	}
+	return found
+}
+
+// TestAPurgeLeavesNoTrace looks for what was purged in the files themselves: in the
+// write-ahead log, and in pages that are free or half empty.
+func TestAPurgeLeavesNoTrace(t *testing.T) {
+	dir := t.TempDir()
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlite.NewState(t.Context(), db, nil, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const login = "unmistakable"
+	spec := func(login string) state.AccountSpec {
+		return state.AccountSpec{Source: "github", Login: login, Name: "owner of " + login, Credential: state.Sealed{KeyID: "k", Data: []byte("sealed " + login)}}
+	}
+	account, err := store.PutAccount(t.Context(), spec(login))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Others before and after share its pages; its rows move between them.
+	for i := range 60 {
+		if _, err := store.PutAccount(t.Context(), spec(fmt.Sprint("other-", i))); err != nil {
+			t.Fatal(err)
+		}
+		if i%10 == 0 {
+			again := spec(login)
+			again.Credential.Data = bytes.Repeat([]byte("sealed "+login), i+1)
+			if _, err := store.PutAccount(t.Context(), again); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(traces(t, dir, login)) == 0 {
+		t.Fatal("there is nothing to be purged")
+	}
+	if err := store.BeginPurge(t.Context(), account.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.EndPurge(t.Context(), account.ID); err != nil {
+		t.Fatal(err)
+	}
+	if left := traces(t, dir, login); len(left) > 0 {
+		t.Errorf("while the service runs there is left %v", left)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left := traces(t, dir, login); len(left) > 0 {
+		t.Errorf("after it there is left %v", left)
+	}
+	if _, err := os.Stat(filepath.Join(dir, sqlite.FileName+"-wal")); err == nil {
+		t.Error("the write-ahead log outlives its service")
+	}
+}

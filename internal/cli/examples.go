@@ -1,0 +1,153 @@
+package cli
+
+// examples are those of every command, by its path. A test tries whether each
+// can be typed as it stands.
+var examples = map[string]string{
+	"": `  sluice demo                      # see it at work, without any account
+  sluice collect octocat           # SLUICE_GITHUB_TOKEN holds the token`,
+
+	"up": `  sluice up
+  sluice up --every 6h --quiet 22:00-06:00
+  sluice up --addr 0.0.0.0:8090 --api-token @api.token --config sluice.yaml`,
+	"collect": `  sluice collect octocat
+  sluice collect octocat hubot --token-file tokens.txt
+  sluice collect octocat --dry-run`,
+	"account": `  sluice account list
+  sluice account set octocat --token-file new.token`,
+	"account add": `  sluice account add octocat --token-file octocat.token
+  sluice account add octocat --token-file -`,
+	"account list": `  sluice account list
+  sluice account list --status paused -o json`,
+	"account show": `  sluice account show octocat`,
+	"account purge": `  sluice account purge octocat
+  sluice account purge octocat --yes --cancel`,
+	"account set": `  sluice account set octocat --token-file new.token
+  sluice account set octocat --keep 500 --hours "09:00-18:00 Asia/Seoul"`,
+	"account schedule": `  sluice account schedule octocat
+  sluice account schedule octocat --every 6h
+  sluice account schedule octocat --cron '0 3 * * *' --zone Asia/Seoul`,
+	"account delete": `  sluice account delete octocat`,
+	"account pause":  `  sluice account pause octocat --reason "token is being renewed"`,
+	"account resume": `  sluice account resume octocat`,
+	"refresh": `  sluice refresh
+  sluice refresh item-equipment:OCID basic:OCID --priority low`,
+	"timer": `  sluice timer set tea --in 5m
+  sluice timer list --status WAITING`,
+	"timer set": `  sluice timer set tea --in 5m --payload '{"cup":1}'
+  sluice timer set launch --at 2026-12-01T09:00:00+09:00 --webhook https://example.com/hook`,
+	"timer reschedule": `  sluice timer reschedule tea --in 10m`,
+	"timer cancel":     `  sluice timer cancel tea`,
+	"timer list": `  sluice timer list
+  sluice timer list --status DEAD,DELIVERING --prefix order-`,
+	"timer show":      `  sluice timer show tea`,
+	"timer redeliver": `  sluice timer redeliver tea`,
+	"timer watch": `  sluice timer watch
+  sluice timer watch -o json`,
+	"timer stats":  `  sluice timer stats --hours 1`,
+	"timer missed": `  sluice timer missed`,
+
+	"run": `  sluice run list --active
+  sluice run show 8 --ledger`,
+	"run list": `  sluice run list --active
+  sluice run list --status FAILED
+  sluice run list --account octocat --limit 5`,
+	"run show": `  sluice run show 8
+  sluice run show 8 --ledger`,
+	"run watch": `  sluice run watch
+  sluice run watch 8`,
+	"run priority": `  sluice run priority 8 high`,
+	"run resume":   `  sluice run resume 8`,
+	"run cancel": `  sluice run cancel 8 --reason "not needed any more"
+  sluice run cancel --all --account octocat --dry-run`,
+	"job": `  sluice job list --run 8 --status FAILED
+  sluice job retry 123`,
+	"job list": `  sluice job list --run 8 --status FAILED
+  sluice job list --account octocat --type REPO_ISSUES --error server`,
+	"job show": `  sluice job show 123`,
+	"job retry": `  sluice job retry 123
+  sluice job retry --all --error server --account octocat --dry-run`,
+	"quota": `  sluice quota
+  sluice quota --owner octocat`,
+	"quota reset": `  sluice quota reset octocat`,
+	"snapshot":    `  sluice snapshot get basic:OCID`,
+	"snapshot get": `  sluice snapshot get item-equipment:OCID --wait
+  sluice snapshot get basic:NAME --name`,
+	"stats": `  sluice stats octocat
+  sluice stats --leaderboard --by commits --limit 10
+  sluice stats --global`,
+	"export": `  sluice export --kind commits --format csv --account octocat --since 2026-01-01
+  sluice export --kind pulls --out pulls.parquet`,
+
+	"compare": `  sluice compare github dump.jsonl --kind commits
+  sluice compare github postgres://reader@old/db --table commits --kind commits --map sha=hash --ignore author
+  sluice compare github https://other.example.com --watch 5m`,
+
+	"dlq": `  sluice dlq list
+  sluice dlq redrive --why OPENAPI00003`,
+	"dlq list": `  sluice dlq list --why OPENAPI00003 --limit 10`,
+	"dlq show": `  sluice dlq show LETTER`,
+	"dlq redrive": `  sluice dlq redrive LETTER
+  sluice dlq redrive --why STATISTICS`,
+	"dlq discard": `  sluice dlq discard LETTER`,
+	"archive": `  sluice archive list --from 2026-09-01 --to 2026-09-30
+  sluice archive verify`,
+	"archive list": `  sluice archive list --from 2026-09-01 --to 2026-09-30`,
+	"archive verify": `  sluice archive verify
+  sluice archive verify 2026-09-12`,
+	"archive restore": `  sluice archive restore item-equipment:OCID
+  sluice archive restore --day 2026-09-12`,
+	"archive export": `  sluice archive export item-equipment:OCID --day 2026-09-12 --out values.jsonl`,
+	"archive run":    `  sluice archive run`,
+	"token": `  sluice token create grafana --role read
+  sluice token list`,
+	"token create": `  sluice token create alice --role admin
+  sluice token create grafana --role read --expires-in 2160h`,
+	"token list":   `  sluice token list`,
+	"token revoke": `  sluice token revoke grafana`,
+	"audit": `  sluice audit list --since 24h
+  sluice audit export --format csv`,
+	"audit list": `  sluice audit list --since 24h
+  sluice audit list --actor token:alice --action cancel-run`,
+	"audit export": `  sluice audit export --since 2026-11-01
+  sluice audit export --format csv`,
+	"notify": `  sluice notify test
+  sluice notify list --status dead`,
+	"notify test": `  sluice notify test
+  sluice notify test ops`,
+	"notify list":  `  sluice notify list --status dead`,
+	"notify retry": `  sluice notify retry NOTIFICATION`,
+	"doctor": `  sluice doctor
+  sluice doctor --config sluice.yaml -o json`,
+	"backup": `  sluice backup sluice-monday.backup
+  sluice backup /mnt/vault/sluice.backup --with-key --data-dir /var/lib/sluice`,
+	"restore": `  sluice restore sluice-monday.backup
+  sluice restore sluice-monday.backup --data-dir /var/lib/sluice --force
+  sluice restore sluice-monday.backup --check`,
+	"key": `  sluice key rotate`,
+	"key rotate": `  sluice key rotate
+  sluice key rotate --prepare --config sluice.yaml
+  sluice key rotate --drop-old --config sluice.yaml`,
+	"config": `  sluice config show
+  sluice config check --config sluice.yaml`,
+	"config show": `  sluice config show
+  sluice config show --changed
+  sluice config show --workers 8 -o json`,
+	"config check": `  sluice config check --config sluice.yaml`,
+	"config init": `  sluice config init
+  sluice config init sluice.yaml`,
+	"version": `  sluice version
+  sluice version --verbose -o json`,
+	"health": `  sluice health
+  sluice health --server http://127.0.0.1:8090`,
+
+	"demo": `  sluice demo
+  sluice demo --accounts 20 --seed 7 --exit-when-done
+  sluice demo --refresh --exit-when-done`,
+	"reference":      `  sluice reference man man`,
+	"sim":            `  sluice sim github --accounts 100`,
+	"sim github":     `  sluice sim github --accounts 100 --window 30s --mutate=10`,
+	"sim maplestory": `  sluice sim maplestory --characters 500 --per-second 50`,
+	"load": `  sluice load
+  sluice load thundering-herd priority-inversion --seconds 60
+  sluice load --state mysql://root@127.0.0.1/load --redis redis://127.0.0.1`,
+}

@@ -1,6 +1,0 @@
--- Forgets timers, waiting or taken.
--- KEYS and ARGV 1: see common.lua.
--- ARGV 2 and on: ids.
--- Returns nothing.
-call('ZREM', DUE, unpack(ARGV, OWN))
-return {}

@@ -33,10 +33,11 @@ RACE := CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 $(GO) test -vet=off -race \
 # With it every simulated GitHub of the tests refuses what GitHub's schema refuses.
 SCHEMA := $(TOOLS)/github-schema.graphql
 
+PACKAGES ?= ./...
 # Tests wait for servers, disks and each other: four packages keep two processors busy.
 test: servers ## set up and run everything, with the race detector and real servers
 	@rm -f .testdata/fallbacks; mkdir -p .testdata
-	SLUICE_GITHUB_SCHEMA=$$(ls $(SCHEMA) 2>/dev/null) SLUICE_TEST_FALLBACKS=$(CURDIR)/.testdata/fallbacks ./scripts/without-canary env $(RACE) -short -p 4 -timeout 30m ./...
+	SLUICE_GITHUB_SCHEMA=$$(ls $(SCHEMA) 2>/dev/null) SLUICE_TEST_FALLBACKS=$(CURDIR)/.testdata/fallbacks ./scripts/without-canary env $(RACE) -short -p 4 -timeout 30m $(PACKAGES)
 	@if [ -s .testdata/fallbacks ]; then echo "did not run with the real thing:"; sort -u .testdata/fallbacks; fi
 
 servers: ## install the servers that tests use, where they are missing

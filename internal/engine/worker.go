@@ -29,6 +29,8 @@ type claimedJob struct {
 // share one fsync; the next call begins when the outcome is on disk.
 func (p *pool) runWorker(feed, hard context.Context) {
 	var next *claimedJob
+	ahead := p.newPreparer(feed, hard)
+	defer close(ahead.tasks)
 	for {
 		if next == nil {
 			t, ok := <-p.tasks
@@ -50,12 +52,15 @@ func (p *pool) runWorker(feed, hard context.Context) {
 		result := p.call(hard, next)
 		answered := p.cfg.Now()
 		outcome := p.policy.toOutcome(hard, next, result)
-		ahead := p.prepareNext(feed, hard)
+		prepared := ahead.begin(p.tasks)
 		p.commits.commitOutcome(hard, next.task, outcome)
 		next.span.End()
 		p.freeSlot(next.lease)
 		p.recordTurn(next, Turn{Verdict: result.Verdict, To: outcome.To, Began: began, Answered: answered, Ended: p.cfg.Now()})
-		next = <-ahead
+		next = nil
+		if prepared {
+			next = <-ahead.jobs
+		}
 	}
 }
 
@@ -97,19 +102,36 @@ func (p *pool) freeSlot(l dispatch.Lease) {
 	p.slots <- struct{}{}
 }
 
-// prepareNext begins a task that already waits, if there is one.
-func (p *pool) prepareNext(feed, hard context.Context) <-chan *claimedJob {
-	ahead := make(chan *claimedJob, 1)
-	select {
-	case t, ok := <-p.tasks:
-		if ok {
-			go func() { ahead <- p.reserveOrReturn(feed, hard, t) }()
-			return ahead
+// preparer claims the next job of a worker while that writes the outcome of the
+// last one. It lives as long as the worker: a goroutine for each job would have to
+// grow its stack for each.
+type preparer struct {
+	tasks chan task
+	jobs  chan *claimedJob
+}
+
+func (p *pool) newPreparer(feed, hard context.Context) *preparer {
+	a := &preparer{make(chan task), make(chan *claimedJob, 1)}
+	go func() {
+		for t := range a.tasks {
+			a.jobs <- p.reserveOrReturn(feed, hard, t)
 		}
+	}()
+	return a
+}
+
+// begin takes a task that already waits, if there is one, and reports whether there
+// is: what became of it is then to be read from jobs.
+func (a *preparer) begin(waiting <-chan task) bool {
+	select {
+	case t, ok := <-waiting:
+		if ok {
+			a.tasks <- t
+		}
+		return ok
 	default:
+		return false
 	}
-	ahead <- nil
-	return ahead
 }
 
 // reserveOrReturn brings one job through reserve and claim. It returns nil when that did

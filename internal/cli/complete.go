@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sluice/internal/access"
 	"sluice/internal/client"
 	"sluice/internal/config"
+	"sluice/internal/domain"
 	"sluice/internal/export"
 	"sluice/internal/sources"
 )
@@ -80,6 +82,10 @@ func fixed(path, flag string) []string {
 		return []string{"text", "json"}
 	case "log-level":
 		return []string{"debug", "info", "warn", "error"}
+	case "error":
+		return strings.Split(domain.FailureKindNames(), ", ")
+	case "role":
+		return []string{string(access.Read), string(access.Operate), string(access.Admin)}
 	case "roles":
 		return config.AllRoles()
 	case "timer-trigger":

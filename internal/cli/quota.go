@@ -67,7 +67,7 @@ func (a quotaCommands) printQuota(o *options, q wire.Quota) error {
 		return nil
 	}
 	defer a.more(q.NextCursor)
-	return table(a.Out, "OWNER\tLOGINS\tBUCKET\tLIMIT\tUSED\tLEFT\tKEPT\tIN FLIGHT\tRESETS\tPARKED UNTIL\tWHY", func(line func(string, ...any)) {
+	return table(a.Out, "OWNER\tLOGINS\tBUCKET\tLIMIT\tUSED\tLEFT\tFLOOR\tIN FLIGHT\tRESETS\tPARKED UNTIL\tWHY", func(line func(string, ...any)) {
 		for _, w := range q.Items {
 			line("%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s", w.Owner, orDash(loginsText(w.Logins)), w.Bucket, w.Limit, w.Used, w.Available,
 				w.Floor, w.InFlight, when(w.Reset), when(w.ParkedUntil), parkedText(w.Window))

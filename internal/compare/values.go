@@ -37,6 +37,12 @@ func text(value any, of document.Type) string {
 				return at.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano)
 			}
 		}
+	case document.TypeList:
+		var texts []string
+		if err := json.Unmarshal([]byte(raw), &texts); err == nil {
+			list := document.List(texts...)
+			return list.Text
+		}
 	case document.TypeText:
 	}
 	return raw

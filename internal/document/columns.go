@@ -25,6 +25,8 @@ type Column struct {
 	// Repeats says that few values stand in many rows; formats that can keep each
 	// of them once.
 	Repeats bool
+	// Searched says that a search for words looks into it. It is a text.
+	Searched bool
 }
 
 // HasLogin says whether it holds logins, which are the same in any case.
@@ -42,6 +44,9 @@ const (
 	TypeBoolean Type = "boolean"
 	// TypeInstant is a time in UTC, to the microsecond.
 	TypeInstant Type = "instant"
+	// TypeList is a list of texts, in their order, as only a value of the source's
+	// own can be.
+	TypeList Type = "list"
 )
 
 // Origin is a stored value that a column can show: what a store keeps of every
@@ -98,7 +103,8 @@ type Place struct {
 // Value is what a column holds in one row: the field of the column's type,
 // unless it is null.
 type Value struct {
-	Null    bool
+	Null bool
+	// Text is a text, or a list of texts as JSON (see List).
 	Text    string
 	Integer int64
 	Boolean bool
@@ -122,6 +128,8 @@ func (c *Column) Value(d *Document, at *Place) (v Value, err error) {
 	case TypeInstant:
 		v.Instant = c.instant(d)
 		none = v.Instant.IsZero()
+	case TypeList:
+		return v, c.odd()
 	}
 	v.Null = c.Nullable && none
 	return v, err
@@ -246,6 +254,7 @@ func (t Type) origins() []Origin {
 		return []Origin{FromFork, FromPrivate, FromExternal, FromDeleted, FromTruncated}
 	case TypeInstant:
 		return []Origin{FromCreatedAt, FromUpdatedAt, FromClosedAt, FromMergedAt, FromGoneSince}
+	case TypeList:
 	}
 	return nil
 }
@@ -259,6 +268,9 @@ func checkColumns(columns []Column) error {
 			}
 		} else if !slices.Contains(c.Type.origins(), c.From) {
 			return c.odd()
+		}
+		if c.Searched && c.Type != TypeText {
+			return domain.Errorf(domain.CodeInvalid, "the column %s is searched and is no text", c.Name)
 		}
 		if c.Name == "" || slices.IndexFunc(columns, func(o Column) bool { return o.Name == c.Name }) != i {
 			return domain.Errorf(domain.CodeInvalid, "the column %q has no name of its own", c.Name)

@@ -28,6 +28,13 @@ type Declaration struct {
 	// Columns are those of its table, in their order; a kind without any has no
 	// table.
 	Columns []Column
+	// Labels is the column, a list, by which a list of documents is restricted to
+	// those with a label; "" if there is none.
+	Labels string
+	// Read sets the values of the kind's own that a payload holds, as the upstream
+	// gave it: when it is collected, and for what was stored before a column was
+	// declared. What a payload does not have stays as it is.
+	Read func(raw []byte, f *Fields)
 }
 
 // Role is what a kind is to statistics, whatever its source calls it.
@@ -109,13 +116,16 @@ func (k Kinds) Check() error {
 		d := &k[i]
 		same := func(o Declaration) bool { return o.Kind == d.Kind || o.Plural == d.Plural }
 		if d.Kind == "" || d.Plural == "" || d.Source == "" {
-			return domain.Errorf(domain.CodeInvalid, "a kind of documents needs a name, a plural and a source; got %+v", *d)
+			return domain.Errorf(domain.CodeInvalid, "a kind of documents needs a name, a plural and a source; got %q, %q and %q", d.Kind, d.Plural, d.Source)
 		}
 		if slices.IndexFunc(k, same) != i {
 			return domain.Errorf(domain.CodeInvalid, "the kind %s (%s) of %s is declared twice", d.Kind, d.Plural, d.Source)
 		}
 		if err := checkColumns(d.Columns); err != nil {
 			return domain.Errorf(domain.CodeInvalid, "the kind %s of %s: %w", d.Kind, d.Source, err)
+		}
+		if d.Labels != "" && !slices.ContainsFunc(d.Columns, func(c Column) bool { return c.Name == d.Labels && c.Type == TypeList }) {
+			return domain.Errorf(domain.CodeInvalid, "the labels of the kind %s of %s are in %q, which is no column of lists", d.Kind, d.Source, d.Labels)
 		}
 	}
 	return k.checkOwn()

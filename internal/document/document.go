@@ -7,6 +7,7 @@
 //     statistics go by these declarations and know no kind by its name.
 //   - columns.go: the columns of a kind's table, and how they are read.
 //   - own.go: values that a source adds to what stores keep of every document.
+//   - fill.go: how what is stored gets such values that were declared later.
 //   - absence.go: what is gone, why and since when.
 package document
 
@@ -88,6 +89,11 @@ type Query struct {
 	Since, Until time.Time
 	// WithRaw also loads the payload.
 	WithRaw bool
+	// WithoutOwn leaves out the values of their own, some of which are long.
+	WithoutOwn bool
+	// After begins a scan behind a key, in the order of scans; the zero key begins
+	// at the first document.
+	After Key
 }
 
 // Reason is why something is gone.

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,8 +24,51 @@ const FromOwn Origin = "own"
 // is not among them.
 type Values map[string]Value
 
-// Text is a text as a value; "" is null.
-func Text(s string) Value { return Value{Text: s, Null: s == ""} }
+// Text is a text as a value; "" is null. What no text of a database can hold is
+// replaced, so that every store gives back the same: bytes that are not UTF-8, and
+// NUL.
+func Text(s string) Value { return Value{Text: storable(s), Null: s == ""} }
+
+func storable(s string) string {
+	if strings.IndexByte(s, 0) >= 0 {
+		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
+	}
+	return valid(s)
+}
+
+// List is a list of texts as a value, in their order; one without members is a
+// value too, and not null.
+func List(members ...string) Value {
+	for i, m := range members {
+		if storable(m) != m {
+			members = slices.Clone(members)
+			for k := i; k < len(members); k++ {
+				members[k] = storable(members[k])
+			}
+			break
+		}
+	}
+	if len(members) == 0 {
+		return Value{Text: "[]"}
+	}
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	// A list of texts always encodes.
+	_ = enc.Encode(members)
+	return Value{Text: strings.TrimSuffix(text.String(), "\n")}
+}
+
+// Members are the texts of a list.
+func (v *Value) Members() (members []string, err error) {
+	if v.Null {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(v.Text), &members); err != nil {
+		return nil, domain.Errorf(domain.CodeCorrupt, "a stored list cannot be read: %w", err)
+	}
+	return members, nil
+}
 
 // Integer is a number as a value.
 func Integer(n int64) Value { return Value{Integer: n} }
@@ -69,7 +113,7 @@ var ownNames = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 
 func (c *Column) checkOwn() error {
 	switch {
-	case !slices.Contains([]Type{TypeText, TypeInteger, TypeBoolean, TypeInstant}, c.Type):
+	case !slices.Contains([]Type{TypeText, TypeInteger, TypeBoolean, TypeInstant, TypeList}, c.Type):
 		return domain.Errorf(domain.CodeInvalid, "the column %s has no type", c.Name)
 	case !c.Nullable:
 		return domain.Errorf(domain.CodeInvalid, "the column %s must be nullable: documents that were stored before it was declared have no value in it", c.Name)
@@ -92,6 +136,16 @@ func (k Kinds) Own() []Column {
 	}
 	slices.SortFunc(own, func(a, b Column) int { return strings.Compare(a.Name, b.Name) })
 	return own
+}
+
+// Owns says whether a kind has a column of its own of that name. Of the kind "",
+// which stands for all of them, it is true of every name.
+func (k Kinds) Owns(kind Kind, name string) bool {
+	if kind == "" {
+		return true
+	}
+	d := k.Of(kind)
+	return d != nil && d.owns(name)
 }
 
 // checkOwn refuses columns of one name and different types.

@@ -66,7 +66,7 @@ func (c *Computer) account(ctx context.Context, run domain.Run) (Account, error)
 }
 
 func (c *Computer) scan(ctx context.Context, account int64, kind document.Kind, count func(*document.Document)) error {
-	err := c.documents.Scan(ctx, document.Query{Account: account, Kind: kind}, func(d *document.Document) error {
+	err := c.documents.Scan(ctx, document.Query{Account: account, Kind: kind, WithoutOwn: true}, func(d *document.Document) error {
 		count(d)
 		return nil
 	})

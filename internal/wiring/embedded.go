@@ -45,6 +45,7 @@ func (s *Service) openEmbedded(ctx context.Context, o Options, ports *parts) err
 		return err
 	}
 	ports.store = store
+	s.openBackfill(o, sqlite.NewFillings(db))
 	s.Keys = idempotency.NewKeeper(sqlite.NewIdempotency(db), ports.Vault, o.Engine.Now)
 	ports.timers.Store = sqlite.NewTimers(db)
 	ports.notifications, ports.Origins = sqlite.NewNotifications(db), sqlite.NewOrigins(db)

@@ -48,6 +48,7 @@ func (s *Service) openShared(ctx context.Context, o Options, ports *parts) error
 		return err
 	}
 	ports.store = store
+	s.openBackfill(o, relational.NewFillings(db))
 	s.Keys = idempotency.NewKeeper(relational.NewIdempotency(db), ports.Vault, o.Engine.Now)
 	ports.timers.Store = relational.NewTimers(db)
 	ports.notifications, ports.Origins = relational.NewNotifications(db), relational.NewOrigins(db)

@@ -26,6 +26,8 @@ func (s *Documents) ownValues(d *document.Document) (own bson.D) {
 			e.Value = v.Boolean
 		case document.TypeInstant:
 			e.Value = v.Instant.UnixMicro()
+		case document.TypeList:
+			e.Value = members(v)
 		}
 		own = append(own, e)
 	}
@@ -44,6 +46,8 @@ func (s *Documents) readOwn(d *document.Document, own bson.D) {
 			switch value := e.Value.(type) {
 			case string:
 				v.Text = value
+			case bson.A:
+				v = list(value)
 			case bool:
 				v.Boolean = value
 			case int64:
@@ -51,12 +55,38 @@ func (s *Documents) readOwn(d *document.Document, own bson.D) {
 			case int32: // a server may store what is small so
 				number = int64(value)
 			}
-			if s.own[i].Type == document.TypeInstant {
+			switch s.own[i].Type {
+			case document.TypeInstant:
 				v = document.Value{Instant: time.UnixMicro(number).UTC()}
-			} else {
+			case document.TypeInteger:
 				v.Integer = number
+			case document.TypeText, document.TypeBoolean, document.TypeList:
 			}
 			d.Set(e.Key, v)
 		}
 	}
+}
+
+// members is a list as an array, so that a query by one of its texts finds it. What
+// is no list is stored as it is.
+func members(v document.Value) any {
+	texts, err := v.Members()
+	if err != nil {
+		return text(v.Text)
+	}
+	array := make(bson.A, len(texts))
+	for i := range texts {
+		array[i] = texts[i]
+	}
+	return array
+}
+
+func list(array bson.A) document.Value {
+	texts := make([]string, 0, len(array))
+	for _, member := range array {
+		if s, ok := member.(string); ok {
+			texts = append(texts, s)
+		}
+	}
+	return document.List(texts...)
 }

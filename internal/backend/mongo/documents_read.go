@@ -39,8 +39,11 @@ func (s *Documents) Get(ctx context.Context, key document.Key) (document.Documen
 // Scan implements document.Reader.
 func (s *Documents) Scan(ctx context.Context, q document.Query, fn func(*document.Document) error) error {
 	steps := []bson.D{conditions(q)}
+	if from := q.After; from.Name != "" {
+		steps = after(q, &documentRecord{Account: from.Account, Kind: string(from.Kind), Name: from.Name})
+	}
 	for len(steps) > 0 {
-		page, whole, err := s.page(ctx, steps[0], q.WithRaw)
+		page, whole, err := s.page(ctx, steps[0], q)
 		if err != nil {
 			return err
 		}
@@ -68,11 +71,18 @@ func (s *Documents) Scan(ctx context.Context, q document.Query, fn func(*documen
 
 // page reads the first records of a selection, in order. It is whole if there
 // are no more.
-func (s *Documents) page(ctx context.Context, filter bson.D, withPayload bool) (page []documentRecord, whole bool, err error) {
+func (s *Documents) page(ctx context.Context, filter bson.D, q document.Query) (page []documentRecord, whole bool, err error) {
 	option := options.Find().SetLimit(pageRecords).SetBatchSize(pageRecords).
 		SetSort(bson.D{{Key: fieldAccount, Value: 1}, {Key: fieldKind, Value: 1}, {Key: fieldName, Value: 1}})
-	if !withPayload {
-		option.SetProjection(bson.D{{Key: fieldPayload, Value: 0}})
+	var without bson.D
+	if !q.WithRaw {
+		without = append(without, bson.E{Key: fieldPayload, Value: 0})
+	}
+	if q.WithoutOwn {
+		without = append(without, bson.E{Key: fieldOwn, Value: 0})
+	}
+	if without != nil {
+		option.SetProjection(without)
 	}
 	cursor, err := s.documents.Find(ctx, filter, option)
 	if err != nil {

@@ -28,6 +28,7 @@ const (
 	fieldGoneAt     = "gone_at"
 	fieldGoneLast   = "gone_last"
 	fieldDeleted    = "deleted"
+	fieldOwn        = "own"
 )
 
 // maxRecord is what the server takes, less what an update is wrapped in.

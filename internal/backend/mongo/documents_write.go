@@ -121,7 +121,7 @@ func sightings(items []item) []driver.WriteModel {
 
 // optional are the fields that a record has only if they are not empty.
 var optional = []string{"updated_at", "closed_at", "merged_at", "state", "title", "author", "language", "closed_by", "stars",
-	"additions", "deletions", "fork", "private", "external", "truncated", "measured", "own", fieldPayload}
+	"additions", "deletions", "fork", "private", "external", "truncated", "measured", fieldOwn, fieldPayload}
 
 // change is the update that makes a record this copy, and leaves what is known
 // of its being there.

@@ -42,7 +42,7 @@ func NewDocuments(ctx context.Context, db *DB, kinds document.Kinds) (*Documents
 	}
 	s := &Documents{db: db, kinds: kinds, columns: newDocumentColumns(own), chunks: NewSequence(db, "chunk", chunkBlock)}
 	s.Store = tables.NewStore(kinds, payloads, tables.Rows[*Tx, []Rows]{
-		Transact: db.Tx, Pack: s.pack, FlagRepository: flagRepository, FlagUnseen: flagUnseen, Find: s.find, Scan: s.scan,
+		Transact: db.Tx, Pack: s.pack, FlagRepository: flagRepository, FlagUnseen: flagUnseen, Fill: s.fill, Find: s.find, Scan: s.scan,
 		Write: func(ctx context.Context, tx *Tx, rows []Rows) error { return Write(ctx, tx, rows) },
 		Batch: scanBatch, RawBatch: scanRawBatch,
 	})
@@ -142,11 +142,11 @@ func (s *Documents) Compact(ctx context.Context, tx *Tx, account, received int64
 // find reads a document and its chunk.
 func (s *Documents) find(ctx context.Context, key document.Key) (doc document.Document, in tables.Place, chunk []byte, found bool, err error) {
 	var find Statement
-	find.Write("SELECT " + s.columns.list + ", c.data FROM " + documentsFrom + " LEFT JOIN chunk c ON c.id = d.chunk WHERE d.account_id = ").Int(key.Account)
+	find.Write("SELECT " + s.columns.all.list + ", c.data FROM " + documentsFrom + " LEFT JOIN chunk c ON c.id = d.chunk WHERE d.account_id = ").Int(key.Account)
 	find.Write(" AND d.kind = ").Blob(keyOf(string(key.Kind), kindWidth)).Write(" AND d.name = ").Blob(keyOf(key.Name, nameWidth))
 	err = s.db.Run(ctx, &find, func(r *sql.Rows) (err error) {
 		found = true
-		doc, in, err = s.scanDocument(r, &chunk)
+		doc, in, err = s.scanDocument(r, &s.columns.all, &chunk)
 		return err
 	})
 	return doc, in, chunk, found, err

@@ -73,10 +73,21 @@ const absenceColumns = `d.seen_at, d.gone_why, d.gone_at, d.gone_last,
 // documentColumns are the columns of a store: those of its fields, absences, and
 // then the sources' own.
 type documentColumns struct {
+	own    tables.Own
+	all    readColumns
+	insert *Insert
+}
+
+// readColumns are what is read of documents.
+type readColumns struct {
 	own tables.Own
 	// list is what is selected from documentsFrom.
-	list   string
-	insert *Insert
+	list string
+}
+
+func newReadColumns(own tables.Own) readColumns {
+	fixed := append(append([]string{}, keyColumns...), fieldColumns...)
+	return readColumns{own: own, list: own.After("d."+strings.Join(fixed, ", d.")+", "+absenceColumns, "d.")}
 }
 
 // newDocumentColumns: of two copies the newer wins; of two of the same version the
@@ -85,8 +96,7 @@ func newDocumentColumns(own tables.Own) documentColumns {
 	fixed := append(append([]string{}, keyColumns...), fieldColumns...)
 	head := strings.Join(fixed, ", ") + ", seen_at"
 	return documentColumns{
-		own:  own,
-		list: own.After("d."+strings.Join(fixed, ", d.")+", "+absenceColumns, "d."),
+		own: own, all: newReadColumns(own),
 		insert: &Insert{
 			Head: "INSERT INTO document (" + own.After(head, "") + ")",
 			Upsert: Upsert{Key: "account_id, kind, name", Set: "seen_at = GREATEST(document.seen_at, excluded.seen_at), " +
@@ -118,13 +128,13 @@ type ownValues struct {
 }
 
 // targets is what the values are scanned into.
-func (dc *documentColumns) targets() (values ownValues, into []any) {
-	if len(dc.own) == 0 {
+func (rc *readColumns) targets() (values ownValues, into []any) {
+	if len(rc.own) == 0 {
 		return values, nil
 	}
-	values = ownValues{make([]sql.NullString, len(dc.own)), make([]sql.NullInt64, len(dc.own))}
-	for i := range dc.own {
-		if dc.own.IsText(i) {
+	values = ownValues{make([]sql.NullString, len(rc.own)), make([]sql.NullInt64, len(rc.own))}
+	for i := range rc.own {
+		if rc.own.IsText(i) {
 			into = append(into, &values.texts[i])
 		} else {
 			into = append(into, &values.numbers[i])
@@ -133,10 +143,10 @@ func (dc *documentColumns) targets() (values ownValues, into []any) {
 	return values, into
 }
 
-func (dc *documentColumns) readOwn(values ownValues, d *document.Document) {
-	for i := range dc.own {
+func (rc *readColumns) readOwn(values ownValues, d *document.Document) {
+	for i := range rc.own {
 		if values.texts[i].Valid || values.numbers[i].Valid {
-			dc.own.Read(i, d, values.texts[i].String, values.numbers[i].Int64)
+			rc.own.Read(i, d, values.texts[i].String, values.numbers[i].Int64)
 		}
 	}
 }

@@ -91,13 +91,13 @@ func (s *Documents) documentRow(d *document.Document, at tables.Place) Row {
 const documentsFrom = `document d /*! FORCE INDEX (PRIMARY) */ LEFT JOIN repository_presence p ON p.account_id = d.account_id
 	AND p.repository = d.repository AND p.gone_why <> '' AND p.seen_at <= p.gone_last`
 
-// scanDocument reads what the columns of the store list, and what follows into more.
-func (s *Documents) scanDocument(r *sql.Rows, more ...any) (document.Document, tables.Place, error) {
+// scanDocument reads what the columns list, and what follows into more.
+func (s *Documents) scanDocument(r *sql.Rows, columns *readColumns, more ...any) (document.Document, tables.Place, error) {
 	var d document.Document
 	var kind, name, kindRest, nameRest, goneWhy, homeGoneWhy string
 	var version, created, updated, closed, merged, bits, seen, goneAt, goneLast, homeGoneAt, homeGoneLast int64
 	var at tables.Place
-	values, own := s.columns.targets()
+	values, own := columns.targets()
 	err := r.Scan(append(append([]any{
 		&d.Account, &kind, &name, &kindRest, &nameRest, &version, &d.Repository, &d.Number, &d.Stars, &d.Additions,
 		&d.Deletions, &created, &updated, &closed, &merged, &bits, &at.Chunk, &at.Start, &at.Size,
@@ -108,7 +108,7 @@ func (s *Documents) scanDocument(r *sql.Rows, more ...any) (document.Document, t
 	d.ClosedAt, d.MergedAt = Time(closed), Time(merged)
 	d.SeenAt = Time(seen)
 	tables.SetFlags(&d.Fields, bits)
-	s.columns.readOwn(values, &d)
+	columns.readOwn(values, &d)
 	s.kinds.SetGone(&d, tables.Mark(goneWhy, goneAt, goneLast), tables.Mark(homeGoneWhy, homeGoneAt, homeGoneLast))
 	return d, at, err
 }

@@ -25,11 +25,12 @@ func (s *Documents) scan(q document.Query) func(ctx context.Context, after docum
 }
 
 func (s *Documents) scanBatch(ctx context.Context, q document.Query, after document.Key, limit int, chunks *chunkCache) ([]document.Document, error) {
-	find := s.selection(q, after, limit)
+	columns := newReadColumns(s.columns.own.For(s.kinds, q))
+	find := s.selection(q, columns.list, after, limit)
 	var batch []document.Document
 	var places []tables.Place
 	each := func(r *sql.Rows) error {
-		d, at, err := s.scanDocument(r)
+		d, at, err := s.scanDocument(r, &columns)
 		batch, places = append(batch, d), append(places, at)
 		return err
 	}
@@ -57,9 +58,9 @@ func (s *Documents) scanBatch(ctx context.Context, q document.Query, after docum
 	return batch, nil
 }
 
-func (s *Documents) selection(q document.Query, after document.Key, limit int) *Statement {
+func (s *Documents) selection(q document.Query, columns string, after document.Key, limit int) *Statement {
 	var find Statement
-	find.Write("SELECT " + s.columns.list + " FROM " + documentsFrom + " WHERE 1 = 1")
+	find.Write("SELECT " + columns + " FROM " + documentsFrom + " WHERE 1 = 1")
 	if q.Account != 0 {
 		find.Write(" AND d.account_id = ").Int(q.Account)
 	}

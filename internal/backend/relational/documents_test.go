@@ -37,3 +37,11 @@ func testDocumentsConformance(t *testing.T, on server) {
 		}
 	}})
 }
+
+func TestFillingsConformance(t *testing.T) {
+	t.Parallel()
+	eachServer(t, func(t *testing.T, on server) {
+		on.after(t)
+		documenttest.RunFillings(t, relational.NewFillings(open(t, on.fresh(t))))
+	})
+}

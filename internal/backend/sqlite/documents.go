@@ -39,7 +39,7 @@ func NewDocuments(ctx context.Context, db *DB, kinds document.Kinds) (*Documents
 	s.Store = tables.NewStore(kinds, payloads, tables.Rows[*driver.Conn, writeDocuments]{
 		Transact: db.Write, Pack: s.pack,
 		Write:          func(_ context.Context, c *driver.Conn, write writeDocuments) error { return write(c) },
-		FlagRepository: flagRepository, FlagUnseen: flagUnseen,
+		FlagRepository: flagRepository, FlagUnseen: flagUnseen, Fill: s.fill,
 		Find: s.find, Scan: s.scan, Batch: documentScanBatch, RawBatch: documentScanBatch,
 	})
 	return s, nil
@@ -85,11 +85,11 @@ func (s *Documents) Compact(_ context.Context, c *driver.Conn, account, received
 // find reads a document and its chunk.
 func (s *Documents) find(ctx context.Context, key document.Key) (doc document.Document, in tables.Place, chunk []byte, found bool, err error) {
 	err = s.db.Read(ctx, func(c *driver.Conn) error {
-		return Exec(c, "SELECT "+s.columns.list+", c.data FROM "+documentsFrom+" JOIN chunk c ON c.id = d.chunk"+
+		return Exec(c, "SELECT "+s.columns.all.list+", c.data FROM "+documentsFrom+" JOIN chunk c ON c.id = d.chunk"+
 			" WHERE d.account_id = ? AND d.kind = ? AND d.name = ?",
 			func(r *driver.Stmt) {
-				doc, in = s.scanDocument(r)
-				chunk, found = readBlob(r, s.columns.count), true
+				doc, in = s.scanDocument(r, &s.columns.all)
+				chunk, found = readBlob(r, s.columns.all.count), true
 			}, key.Account, string(key.Kind), key.Name)
 	})
 	return doc, in, chunk, found, err

@@ -68,20 +68,30 @@ const absenceWidth = 6
 // documentColumns are the columns of a store: those of its fields, absences, and
 // then the sources' own.
 type documentColumns struct {
-	own tables.Own
-	// list is what is selected from documentsFrom, and count how many that is.
-	list   string
-	count  int
+	own    tables.Own
+	all    readColumns
 	insert *Insert
 }
 
+// readColumns are what is read of documents.
+type readColumns struct {
+	own tables.Own
+	// list is what is selected from documentsFrom, and count how many that is.
+	list  string
+	count int
+}
+
 func newDocumentColumns(own tables.Own) documentColumns {
-	read := "d." + strings.Join(fieldColumns, ", d.") + ", " + absenceColumns
 	written := append(append([]string{}, fieldColumns...), own.Names()...)
 	return documentColumns{
-		own: own, list: own.After(read, "d."), count: len(fieldColumns) + absenceWidth + len(own),
+		own: own, all: newReadColumns(own),
 		insert: NewInsert("INSERT INTO document ("+strings.Join(written, ", ")+")", newerWins(written), len(written)),
 	}
+}
+
+func newReadColumns(own tables.Own) readColumns {
+	read := "d." + strings.Join(fieldColumns, ", d.") + ", " + absenceColumns
+	return readColumns{own: own, list: own.After(read, "d."), count: len(fieldColumns) + absenceWidth + len(own)}
 }
 
 // newerWins: of two copies the newer wins; of two of the same version the later
@@ -116,11 +126,15 @@ func (dc *documentColumns) bindOwn(s *driver.Stmt, base int, d *document.Documen
 }
 
 // readOwn is the inverse of bindOwn.
-func (dc *documentColumns) readOwn(r *driver.Stmt, d *document.Document) {
-	first := dc.count - len(dc.own)
-	for i := range dc.own {
-		if r.ColumnType(first+i) != driver.TypeNull {
-			dc.own.Read(i, d, r.ColumnText(first+i), r.ColumnInt64(first+i))
+func (rc *readColumns) readOwn(r *driver.Stmt, d *document.Document) {
+	first := rc.count - len(rc.own)
+	for i := range rc.own {
+		switch {
+		case r.ColumnType(first+i) == driver.TypeNull:
+		case rc.own.IsText(i):
+			rc.own.Read(i, d, r.ColumnText(first+i), 0)
+		default:
+			rc.own.Read(i, d, "", r.ColumnInt64(first+i))
 		}
 	}
 }

@@ -90,8 +90,8 @@ func bindDocument(s *driver.Stmt, base int, d *document.Document, at tables.Plac
 	s.BindInt64(base+22, int64(at.Size))
 }
 
-// scanDocument reads what the columns of the store list.
-func (s *Documents) scanDocument(r *driver.Stmt) (document.Document, tables.Place) {
+// scanDocument reads what the columns list.
+func (s *Documents) scanDocument(r *driver.Stmt, columns *readColumns) (document.Document, tables.Place) {
 	d := document.Document{
 		Key:     document.Key{Account: r.ColumnInt64(0), Kind: document.Kind(r.ColumnText(1)), Name: r.ColumnText(2)},
 		Version: fromMicros(r.ColumnInt64(3)),
@@ -105,7 +105,7 @@ func (s *Documents) scanDocument(r *driver.Stmt) (document.Document, tables.Plac
 		},
 	}
 	tables.SetFlags(&d.Fields, r.ColumnInt64(18))
-	s.columns.readOwn(r, &d)
+	columns.readOwn(r, &d)
 	s.kinds.SetGone(&d, scanMark(r, 23), scanMark(r, 26))
 	return d, tables.Place{Chunk: r.ColumnInt64(20), Start: r.ColumnInt(21), Size: r.ColumnInt(22)}
 }

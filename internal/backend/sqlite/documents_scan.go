@@ -16,14 +16,14 @@ const documentScanBatch = 512
 
 // scan begins a scan.
 func (s *Documents) scan(q document.Query) func(ctx context.Context, after document.Key, limit int) ([]document.Document, error) {
-	chunks := &chunkCache{store: s}
+	chunks, columns := &chunkCache{store: s}, newReadColumns(s.columns.own.For(s.kinds, q))
 	return func(ctx context.Context, after document.Key, limit int) (batch []document.Document, err error) {
 		where, args := documentConditions(q, after)
 		var places []tables.Place
 		err = s.db.Read(ctx, func(c *driver.Conn) error {
-			err := Exec(c, "SELECT "+s.columns.list+" FROM "+documentsFrom+" WHERE "+where+" ORDER BY d.account_id, d.kind, d.name LIMIT ?",
+			err := Exec(c, "SELECT "+columns.list+" FROM "+documentsFrom+" WHERE "+where+" ORDER BY d.account_id, d.kind, d.name LIMIT ?",
 				func(r *driver.Stmt) {
-					d, in := s.scanDocument(r)
+					d, in := s.scanDocument(r, &columns)
 					batch, places = append(batch, d), append(places, in)
 				}, append(args, limit)...)
 			if err != nil || !q.WithRaw {

@@ -32,6 +32,11 @@ func TestDocumentsConformance(t *testing.T) {
 	}})
 }
 
+func TestFillingsConformance(t *testing.T) {
+	suites.after(t)
+	documenttest.RunFillings(t, sqlite.NewFillings(openIn(t, t.TempDir())))
+}
+
 func documentPage(n int) []document.Document {
 	docs := make([]document.Document, n)
 	for i := range docs {

@@ -3,9 +3,11 @@ package documenttest
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"sluice/internal/document"
 	"sluice/internal/domain"
@@ -14,6 +16,10 @@ import (
 var ownCases = []testCase{
 	{"OwnValues", ownValues},
 	{"OwnValuesFollowTheNewest", ownValuesFollow},
+	{"OwnTextsOfAnyKind", ownTexts},
+	{"OwnValuesLeftOut", ownValuesLeftOut},
+	{"ScanBehindAKey", scanBehind},
+	{"FilledIn", filledIn},
 	{"UndeclaredValuesAreRefused", undeclaredValues},
 }
 
@@ -26,6 +32,7 @@ func own(name string, t document.Type) document.Column {
 func ownColumns() []document.Column {
 	return []document.Column{
 		own("mood", document.TypeText), own("votes", document.TypeInteger), own("pinned", document.TypeBoolean), own("locked_at", document.TypeInstant),
+		own("tags", document.TypeList),
 	}
 }
 
@@ -49,7 +56,10 @@ func ownValues(x *fixture) {
 		{"pinned": document.Boolean(false)},
 		{"locked_at": document.Instant(instant(3))},
 		{"locked_at": document.Instant(time.Unix(0, 0))},
-		{"mood": document.Text("ok"), "votes": document.Integer(7), "pinned": document.Boolean(true), "locked_at": document.Instant(instant(4))},
+		{"tags": document.List()},
+		{"tags": document.List("bug", `"; DROP TABLE document; -- \ 한국어 🚰 <b>&`, "", "bug")},
+		{"tags": document.List("NUL \x00", "bad \xff bytes")},
+		{"mood": document.Text("ok"), "tags": document.List("one"), "votes": document.Integer(7), "pinned": document.Boolean(true), "locked_at": document.Instant(instant(4))},
 	} {
 		d := withOwn(fmt.Sprintf("own-%d", i), 1, values)
 		x.upsert(d)
@@ -79,6 +89,71 @@ func (x *fixture) shows(key document.Key, want map[string]document.Value) {
 		return
 	}
 	x.Errorf("%+v is not found", key)
+}
+
+// ownTexts: every store gives back the same of a text, whatever is in it and however
+// long it is.
+func ownTexts(x *fixture) {
+	for i, text := range []string{
+		"NUL \x00 in the middle", "\x00", "bad \xff\xfe bytes", "\xed\xa0\x80 half a pair", "line\r\nbreak\ttab \x01\x1b", "  spaces  ", `{"a":"\\u0000"}`,
+		strings.Repeat("x", 70_000), strings.Repeat("한", 400_000), string(noise(1 << 20)),
+	} {
+		d := withOwn(fmt.Sprintf("text-%d", i), 1, map[string]document.Value{"mood": document.Text(text), "tags": document.List(text, "short")})
+		x.upsert(d)
+		x.expect(d)
+		got := d.Own["mood"].Text
+		if !utf8.ValidString(got) || strings.ContainsRune(got, 0) {
+			x.Errorf("%.20q is not a text that databases hold", got)
+		}
+	}
+}
+
+// ownValuesLeftOut: who does not need them does not get them, and the payload comes
+// all the same.
+func ownValuesLeftOut(x *fixture) {
+	d := withOwn("one", 1, map[string]document.Value{"mood": document.Text("long"), "tags": document.List("a")})
+	x.upsert(d)
+	bare := d
+	bare.Own = nil
+	for _, q := range []document.Query{{Account: 1}, {Account: 1, Kind: KindIssue}, {}} {
+		q.WithRaw = true
+		q.WithoutOwn = true
+		if got := x.scan(q); len(got) != 1 || difference(got[0], bare) != "" {
+			x.Errorf("%+v found %+v, want one without values of its own", q, got)
+		}
+		q.WithoutOwn = false
+		if got := x.scan(q); len(got) != 1 || difference(got[0], d) != "" {
+			x.Errorf("%+v found %+v, want one with values of its own", q, got)
+		}
+	}
+}
+
+// scanBehind begins scans in the middle: at what is there, and at what is not.
+func scanBehind(x *fixture) {
+	var docs []document.Document
+	for account := range int64(2) {
+		for _, name := range []string{"a", "b", "c"} {
+			commit := issue(account+1, name, 1)
+			commit.Kind = KindCommit
+			docs = append(docs, commit, issue(account+1, name, 1))
+		}
+	}
+	x.upsert(docs...)
+	all := x.scan(document.Query{})
+	if len(all) != len(docs) {
+		x.Fatalf("%d documents, want %d", len(all), len(docs))
+	}
+	for i := range all {
+		for _, raw := range []bool{true, false} {
+			got := x.scan(document.Query{After: all[i].Key, WithRaw: raw})
+			if fmt.Sprint(names(got)) != fmt.Sprint(names(all[i+1:])) {
+				x.Errorf("behind %+v are %v, want %v", all[i].Key, names(got), names(all[i+1:]))
+			}
+		}
+	}
+	if got := x.scan(document.Query{Account: 1, Kind: KindIssue, After: document.Key{Account: 1, Kind: KindIssue, Name: "aa"}}); fmt.Sprint(names(got)) != "[b c]" {
+		x.Errorf("behind a name that is not there are %v", names(got))
+	}
 }
 
 // ownValuesFollow: they are those of the newest copy, whatever comes when.

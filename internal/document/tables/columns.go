@@ -85,9 +85,32 @@ func (o Own) After(list, prefix string) string {
 	return list
 }
 
-// IsText says whether the i-th column holds texts; otherwise it holds numbers:
-// booleans as 0 and 1, instants as microseconds since 1970.
-func (o Own) IsText(i int) bool { return o[i].Type == document.TypeText }
+// For are those that a query asks for: those of other kinds are null in all that it
+// finds.
+func (o Own) For(kinds document.Kinds, q document.Query) Own {
+	if q.WithoutOwn {
+		return nil
+	}
+	return o.Of(kinds, q.Kind)
+}
+
+// Of are those of one kind, or all of them if it is "".
+func (o Own) Of(kinds document.Kinds, kind document.Kind) Own {
+	var of Own
+	for i := range o {
+		if kinds.Owns(kind, o[i].Name) {
+			of = append(of, o[i])
+		}
+	}
+	return of
+}
+
+// IsText says whether the i-th column holds texts, lists as JSON among them;
+// otherwise it holds numbers: booleans as 0 and 1, instants as microseconds since
+// 1970.
+func (o Own) IsText(i int) bool {
+	return o[i].Type == document.TypeText || o[i].Type == document.TypeList
+}
 
 // Value is what the i-th column holds of a document: a text or a number, as IsText
 // says, unless it is null.
@@ -97,7 +120,7 @@ func (o Own) Value(i int, d *document.Document) (text string, number int64, null
 		return "", 0, true
 	}
 	switch o[i].Type {
-	case document.TypeText:
+	case document.TypeText, document.TypeList:
 		return v.Text, 0, false
 	case document.TypeBoolean:
 		if v.Boolean {
@@ -115,7 +138,7 @@ func (o Own) Value(i int, d *document.Document) (text string, number int64, null
 func (o Own) Read(i int, d *document.Document, text string, number int64) {
 	var v document.Value
 	switch o[i].Type {
-	case document.TypeText:
+	case document.TypeText, document.TypeList:
 		v.Text = text
 	case document.TypeBoolean:
 		v.Boolean = number != 0

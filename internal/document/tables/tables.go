@@ -21,6 +21,8 @@ type Rows[T, P any] struct {
 	// FlagRepository claims that a repository is gone, and FlagUnseen that what was
 	// not seen of a kind of its things is, as document.Mark.Claim says.
 	FlagRepository, FlagUnseen func(ctx context.Context, t T, a *document.Absence) error
+	// Fill is document.Filler for one document.
+	Fill func(ctx context.Context, t T, d *document.Document) error
 	// Find reads a document and the chunk that its payload lies in.
 	Find func(ctx context.Context, key document.Key) (doc document.Document, in Place, chunk []byte, found bool, err error)
 	// Scan begins a scan; what it returns reads up to Batch documents that follow a
@@ -86,6 +88,21 @@ func (s *Store[T, P]) Flag(ctx context.Context, t T, absences []document.Absence
 	return nil
 }
 
+// Fill implements document.Filler.
+func (s *Store[T, P]) Fill(ctx context.Context, docs []document.Document) error {
+	if err := s.kinds.CheckDocuments(docs); err != nil {
+		return err
+	}
+	return s.rows.Transact(ctx, func(t T) error {
+		for i := range docs {
+			if err := s.rows.Fill(ctx, t, &docs[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // Get implements document.Reader.
 func (s *Store[T, P]) Get(ctx context.Context, key document.Key) (document.Document, bool, error) {
 	doc, in, chunk, found, err := s.rows.Find(ctx, key)
@@ -110,7 +127,7 @@ func (s *Store[T, P]) Scan(ctx context.Context, q document.Query, fn func(*docum
 		limit = s.rows.RawBatch
 	}
 	next := s.rows.Scan(q)
-	for after := (document.Key{}); ; {
+	for after := q.After; ; {
 		batch, err := next(ctx, after, limit)
 		if err != nil {
 			return err

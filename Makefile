@@ -74,7 +74,7 @@ load: servers ## the sixteen load scenarios of the refresh pipeline: embedded, o
 	./scripts/load
 
 docs: build ## the pages that are made from the program: docs/settings.md, docs/cli.md, docs/architecture.svg, and man pages in build/man
-	$(GO) test ./internal/config ./internal/cli ./docs -run 'Documented|Reference|Picture' -update
+	$(GO) test ./internal/config ./internal/cli ./internal/sources ./docs -run 'Documented|Reference|Picture' -update
 	./bin/sluice reference man build/man
 
 GORELEASER := $(TOOLS)/goreleaser

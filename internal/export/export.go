@@ -4,8 +4,8 @@
 //
 //   - export.go: what is exported, and from where.
 //   - names.go: how people name kinds, formats and bounds.
-//   - table.go: rows of declared columns, in every format; csv.go and writer.go
-//     have what they share with rows of a Go type.
+//   - table.go: rows of declared columns, as text, and parquet.go as Parquet; csv.go
+//     and writer.go have what they share with rows of a Go type.
 //   - statistics.go: the rows of statistics.
 //
 // Rows stream: memory grows with the number of an account's repositories, not
@@ -139,7 +139,7 @@ func documents(ctx context.Context, src Sources, o Options, w io.Writer, kind *d
 // findTitles learns what the account's repositories are called.
 func findTitles(ctx context.Context, src Sources, at *document.Place) error {
 	for _, kind := range src.Kinds.Containers() {
-		query := document.Query{Account: at.Account.ID, Kind: kind}
+		query := document.Query{Account: at.Account.ID, Kind: kind, WithoutOwn: true}
 		err := src.Documents.Scan(ctx, query, func(d *document.Document) error {
 			at.Titles[d.Repository] = d.Title
 			return nil

@@ -4,14 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
-	"reflect"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/parquet-go/parquet-go"
 
 	"sluice/internal/document"
 )
@@ -105,6 +100,8 @@ func (t *jsonTable) appendValue(line []byte, of document.Type, v *document.Value
 	case document.TypeInstant:
 		text, err := v.Instant.MarshalJSON()
 		return append(line, text...), err
+	case document.TypeList:
+		return append(line, v.Text...), nil
 	case document.TypeText:
 	}
 	if !strings.ContainsFunc(v.Text, needsCare) {
@@ -141,7 +138,7 @@ func (t *csvTable) write(row []document.Value) error {
 			continue
 		}
 		switch t.columns[i].Type {
-		case document.TypeText:
+		case document.TypeText, document.TypeList:
 			t.line = appendQuoted(t.line, v.Text)
 		case document.TypeInteger:
 			t.line = strconv.AppendInt(t.line, v.Integer, 10)
@@ -152,109 +149,4 @@ func (t *csvTable) write(row []document.Value) error {
 		}
 	}
 	return t.end("\r\n")
-}
-
-// parquetTable hands rows over in batches, with the levels that flat columns
-// have: 1 for a value that may be null and is not.
-type parquetTable struct {
-	out     *parquet.GenericWriter[any]
-	columns []document.Column
-	batch   []parquet.Row
-	rows    int
-}
-
-func newParquetTable(w io.Writer, kind *document.Declaration) *parquetTable {
-	return &parquetTable{
-		out:     parquet.NewGenericWriter[any](w, append(parquetOptions(), parquetSchema(kind))...),
-		columns: kind.Columns, batch: make([]parquet.Row, parquetBatch),
-	}
-}
-
-// parquetSchema is that of a Go struct with a field for each column: a schema
-// that is built from nodes has its columns in alphabetical order.
-func parquetSchema(kind *document.Declaration) *parquet.Schema {
-	fields := make([]reflect.StructField, len(kind.Columns))
-	for i, c := range kind.Columns {
-		of, tag := reflect.TypeFor[string](), c.Name
-		switch c.Type {
-		case document.TypeInteger:
-			of = reflect.TypeFor[int64]()
-		case document.TypeBoolean:
-			of = reflect.TypeFor[bool]()
-		case document.TypeInstant:
-			of = reflect.TypeFor[time.Time]()
-		case document.TypeText:
-		}
-		if c.Nullable {
-			of, tag = reflect.PointerTo(of), tag+",optional"
-		}
-		if c.Type == document.TypeInstant {
-			tag += ",timestamp(microsecond)"
-		}
-		if c.Repeats {
-			tag += ",dict"
-		}
-		fields[i] = reflect.StructField{Name: "C" + strconv.Itoa(i), Type: of, Tag: reflect.StructTag(`parquet:` + strconv.Quote(tag))}
-	}
-	name := string(kind.Kind)
-	row := reflect.New(reflect.StructOf(fields)).Interface()
-	return parquet.NewSchema(strings.ToUpper(name[:1])+name[1:], parquet.SchemaOf(row))
-}
-
-func (t *parquetTable) write(row []document.Value) error {
-	values := t.batch[t.rows][:0]
-	for i := range row {
-		values = append(values, t.value(i, &row[i]))
-	}
-	t.batch[t.rows] = values
-	if t.rows++; t.rows < len(t.batch) {
-		return nil
-	}
-	return t.flush()
-}
-
-func (t *parquetTable) value(column int, v *document.Value) parquet.Value {
-	c := &t.columns[column]
-	if v.Null {
-		return parquet.NullValue().Level(0, 0, column)
-	}
-	level := 0
-	if c.Nullable {
-		level = 1
-	}
-	var value parquet.Value
-	switch c.Type {
-	case document.TypeText:
-		value = parquet.ValueOf(v.Text)
-	case document.TypeInteger:
-		value = parquet.Int64Value(v.Integer)
-	case document.TypeBoolean:
-		value = parquet.BooleanValue(v.Boolean)
-	case document.TypeInstant:
-		value = parquet.Int64Value(v.Instant.UnixMicro())
-	}
-	return value.Level(0, level, column)
-}
-
-func (t *parquetTable) flush() error {
-	_, err := t.out.WriteRows(t.batch[:t.rows])
-	for _, row := range t.batch[:t.rows] {
-		clear(row)
-	}
-	t.rows = 0
-	if err != nil {
-		return fmt.Errorf("write parquet: %w", err)
-	}
-	return nil
-}
-
-// Close implements table.
-func (t *parquetTable) Close() error {
-	if err := t.flush(); err != nil {
-		return err
-	}
-	if err := t.out.Close(); err != nil {
-		return fmt.Errorf("complete parquet: %w", err)
-	}
-	return nil
 }

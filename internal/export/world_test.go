@@ -45,6 +45,14 @@ func seen(d document.Document) document.Document {
 // awkward is a title that every format has to take care of.
 const awkward = " =1+1, \"quoted\",\nsecond\r\nline <b>&é 漢字 \U0001F980"
 
+// with gives a document values of its own.
+func with(d document.Document, values map[string]document.Value) document.Document {
+	for column, v := range values {
+		d.Set(column, v)
+	}
+	return d
+}
+
 // world has one of everything, and what is odd about each.
 func world() []document.Document {
 	old, now := at("2026-01-02T03:04:05Z"), at("2026-03-11T12:00:00.123456Z")
@@ -55,14 +63,19 @@ func world() []document.Document {
 		doc(1, github.KindCommit, "11:aaaa", document.Fields{Repository: 11, Author: "ann", Additions: 5, Deletions: 0, CreatedAt: old, Measured: true}),
 		doc(1, github.KindCommit, "11:bbbb", document.Fields{Repository: 11, CreatedAt: now, Truncated: true}),
 		doc(1, github.KindCommit, "9:cccc", document.Fields{Repository: 9, Author: "zoe", Additions: 1, Deletions: 2, CreatedAt: old, Measured: true}),
-		doc(1, github.KindIssue, "100", document.Fields{Repository: 11, Number: 1, State: "open", Title: awkward, Author: "zoe", CreatedAt: old, UpdatedAt: old}),
+		with(doc(1, github.KindIssue, "100", document.Fields{Repository: 11, Number: 1, State: "open", Title: awkward, Author: "zoe", CreatedAt: old, UpdatedAt: old}), map[string]document.Value{
+			"body": document.Text("NUL \x00, bad \xff bytes\r\nand \"quotes\""), "labels": document.List("bug", `with "quotes", 漢字`), "assignees": document.List(),
+			"comments": document.Integer(0), "locked": document.Boolean(false),
+		}),
 		doc(1, github.KindIssue, "101", document.Fields{Repository: 11, Number: 3, State: "closed", Title: "plain", Author: "ann", CreatedAt: old, UpdatedAt: now, ClosedAt: now, ClosedBy: "ann"}),
 		seen(doc(1, github.KindPull, "200", document.Fields{Repository: 11, Number: 2, State: "closed", Title: "", Author: "ann", Additions: 9, Deletions: 8, Measured: true, CreatedAt: old, UpdatedAt: now, ClosedAt: now, MergedAt: now})),
 		doc(1, github.KindPull, "201", document.Fields{Repository: 11, Number: 4, State: "open", Title: "bad \xff bytes", Author: "zoe", CreatedAt: now, UpdatedAt: now}),
 		doc(1, github.KindEvent, "22249084947", document.Fields{Repository: 77, Title: "PushEvent", Author: "ann", CreatedAt: now}),
-		doc(1, github.KindEvent, "22249084948", document.Fields{Title: "FollowEvent", CreatedAt: now}),
+		with(doc(1, github.KindEvent, "22249084948", document.Fields{Title: "FollowEvent", CreatedAt: now}), map[string]document.Value{
+			"payload": document.Text(`{"a":["b",1]}`), "public": document.Boolean(true),
+		}),
 		doc(1, github.KindEvent, "22249084949", document.Fields{Repository: 9, Title: "DeleteEvent", Author: "ann", CreatedAt: now}),
-		doc(1, github.KindProfile, "5", document.Fields{Author: "ann", CreatedAt: old}),
+		with(doc(1, github.KindProfile, "5", document.Fields{Author: "ann", CreatedAt: old}), map[string]document.Value{"bio": document.Text("hi"), "followers": document.Integer(3)}),
 		doc(2, github.KindCommit, "11:aaaa", document.Fields{Repository: 11, Author: "ann", CreatedAt: old}),
 	}
 }

@@ -98,6 +98,11 @@ func (ex *execution) itemScalar(f *chosen, it *item) bool {
 		w.bool(!it.open())
 	case "locked":
 		w.bool(false)
+	case "totalCommentsCount":
+		if !it.pull {
+			return false
+		}
+		w.int(it.comments())
 	case "createdAt":
 		w.time(it.created)
 	case "updatedAt":
@@ -149,10 +154,27 @@ func (ex *execution) itemObject(f *chosen, it *item) bool {
 		ex.count(f, "IssueComment", it.comments())
 	case "labels":
 		ex.labels(f, it)
+	case "milestone":
+		ex.milestone(f, it)
 	default:
 		return false
 	}
 	return true
+}
+
+func (ex *execution) milestone(f *chosen, it *item) {
+	title := it.milestone()
+	if title == "" {
+		ex.out.null()
+		return
+	}
+	ex.object(f.sub, "Milestone", func(f *chosen) bool {
+		if f.field.Name != "title" {
+			return false
+		}
+		ex.out.str(title)
+		return true
+	})
 }
 
 func (ex *execution) labels(f *chosen, it *item) {

@@ -57,8 +57,10 @@ func (ex *execution) repositoryTrait(f *chosen, r *repo) bool {
 		w.bool(r.blocked())
 	case "isLocked", "isMirror", "isTemplate", "isInOrganization":
 		w.bool(false)
-	case "lockReason", "mirrorUrl", "homepageUrl":
+	case "lockReason", "mirrorUrl":
 		w.null()
+	case "homepageUrl":
+		w.strOrNull(r.homepage())
 	case "resourcePath":
 		w.join("/", r.fullName())
 	case "hasIssuesEnabled":
@@ -85,6 +87,8 @@ func (ex *execution) repositoryObject(f *chosen, r *repo) bool {
 		ex.language(f.sub, r.language)
 	case "languages":
 		ex.languages(f, r)
+	case "licenseInfo":
+		ex.license(f, r)
 	case "defaultBranchRef":
 		ex.branch(f, r)
 	case "issues":
@@ -121,6 +125,20 @@ func (ex *execution) language(sel *selection, name string) {
 		default:
 			return false
 		}
+		return true
+	})
+}
+
+func (ex *execution) license(f *chosen, r *repo) {
+	if r.license() == "" {
+		ex.out.null()
+		return
+	}
+	ex.object(f.sub, "License", func(f *chosen) bool {
+		if f.field.Name != "spdxId" {
+			return false
+		}
+		ex.out.join(r.license())
 		return true
 	})
 }

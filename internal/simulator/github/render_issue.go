@@ -60,9 +60,9 @@ func (w *renderer) itemFields(it *item) {
 	w.close(']')
 	w.key("state").join(restState(it))
 	w.key("locked").bool(false)
-	w.key("assignee").null()
-	w.key("assignees").raw("[]")
-	w.key("milestone").null()
+	w.assignees(it)
+	w.key("milestone")
+	w.milestone(it)
 	w.key("created_at").time(it.created)
 	w.key("updated_at").time(it.updated)
 	w.key("closed_at").timeOrNull(it.closed)
@@ -95,6 +95,44 @@ func (it *item) labels() []string {
 		return nil
 	}
 	return labels[at : at+1+it.key>>17%2]
+}
+
+// assigned tells whether somebody is to see to the item.
+func (it *item) assigned() bool { return it.key>>23%4 == 0 }
+
+// milestone is the title of the item's, "" for most.
+func (it *item) milestone() string {
+	if it.key>>27%8 != 0 {
+		return ""
+	}
+	return "v" + strconv.FormatUint(1+it.key>>31%3, 10) + ".0"
+}
+
+// assignees writes both forms: the one that is left from when there was but one.
+func (w *renderer) assignees(it *item) {
+	w.key("assignee")
+	if !it.assigned() {
+		w.null()
+		w.key("assignees").raw("[]")
+		return
+	}
+	w.user(it.repo.owner)
+	w.key("assignees").open('[')
+	w.user(it.repo.owner)
+	w.close(']')
+}
+
+func (w *renderer) milestone(it *item) {
+	title := it.milestone()
+	if title == "" {
+		w.null()
+		return
+	}
+	w.open('{')
+	w.key("number").int(int64(title[1] - '0'))
+	w.key("title").join(title)
+	w.key("state").join("open")
+	w.close('}')
 }
 
 func (w *renderer) label(r *repo, name string) {

@@ -97,10 +97,42 @@ func (w *renderer) repo(r *repo) {
 	w.key("disabled").bool(r.blocked())
 	open := r.items(itemQuery{issues: true, pulls: true, open: true})
 	w.key("open_issues_count").int(int64(open.len()))
-	w.key("license").null()
-	w.key("topics").raw("[]")
+	w.key("homepage").strOrNull(r.homepage())
+	w.key("license")
+	w.license(r)
+	w.key("topics").raw(r.topics())
 	w.key("visibility").join(visibility(r.private))
 	w.key("default_branch").join("main")
+	w.close('}')
+}
+
+// license is its SPDX id, "" for some.
+func (r *repo) license() string {
+	return pick([]string{"", "MIT", "Apache-2.0", "NOASSERTION"}, r.key>>11)
+}
+
+func (r *repo) homepage() string {
+	if r.key>>19%4 != 0 {
+		return ""
+	}
+	return "https://" + r.name + ".example.com"
+}
+
+// topics are a list in JSON.
+func (r *repo) topics() string {
+	return pick([]string{`[]`, `["testing"]`, `["command-line","testing"]`}, r.key>>29)
+}
+
+func (w *renderer) license(r *repo) {
+	id := r.license()
+	if id == "" {
+		w.null()
+		return
+	}
+	w.open('{')
+	w.key("key").join(id)
+	w.key("name").join(id)
+	w.key("spdx_id").join(id)
 	w.close('}')
 }
 

@@ -164,6 +164,7 @@ func (c *call) historyCommit(body []byte, i int, whole bool) (doc document.Docum
 	sha := ""
 	measures := 0
 	end = members(body, i, func(name string, v gjson.Result) {
+		ownCommit(&doc.Fields, name, v)
 		switch name {
 		case "oid":
 			sha = text(v)
@@ -276,6 +277,7 @@ func readCommit(s *Source, c *call, a *answer) source.Result {
 func (c *call) restCommit(body []byte, i int) (doc document.Document, end int, wrong string) {
 	sha := ""
 	end = members(body, i, func(name string, v gjson.Result) {
+		ownCommit(&doc.Fields, name, v)
 		switch name {
 		case "sha":
 			sha = text(v)

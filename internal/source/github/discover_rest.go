@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"sluice/internal/document"
 	"sluice/internal/source"
 )
 
@@ -63,7 +64,9 @@ func (d *discovery) listings(r repository) {
 }
 
 func readRESTRepository(body []byte, i int) (r repository, end int) {
+	var f document.Fields
 	end = members(body, i, func(name string, v gjson.Result) {
+		ownRepository(&f, name, v)
 		switch name {
 		case "id":
 			r.ID = v.Int()
@@ -94,7 +97,7 @@ func readRESTRepository(body []byte, i int) (r repository, end int) {
 		}
 	})
 	if end >= 0 {
-		r.raw = body[i:end:end]
+		r.raw, r.own = body[i:end:end], f.Own
 	}
 	return r, end
 }

@@ -37,5 +37,6 @@
 //
 // What the rest of the program must know of GitHub is declared here: in
 // describe.go its settings, rations and doctor's look, in hook.go its webhooks, in
-// kinds.go the kinds of documents with the columns of their tables.
+// kinds.go the kinds of documents, in columns.go the columns of their tables, and in
+// own.go how those are read from payloads.
 package github

@@ -103,6 +103,7 @@ func (c *call) issue(body []byte, i int) (doc document.Document, pullNode string
 	var node string
 	pull := false
 	end = members(body, i, func(name string, v gjson.Result) {
+		ownIssue(&doc.Fields, name, v)
 		switch name {
 		case "id":
 			id = v.Int()

@@ -43,6 +43,9 @@ type params struct {
 	Repo *repoRef `json:"repo,omitempty"`
 	// Repos are the repositories of a job that asks for several at once.
 	Repos []repoRef `json:"repos,omitempty"`
+	// Most is how many pull requests the largest of them has, zero if that is not
+	// known.
+	Most int `json:"most,omitempty"`
 	// URL is the REST target of a later page, or of a moved resource.
 	URL string `json:"url,omitempty"`
 	// After is the GraphQL cursor of a later page.

@@ -26,6 +26,7 @@ func readProfile(_ *Source, c *call, a *answer) source.Result {
 	doc := document.Document{Raw: a.body}
 	id := int64(0)
 	members(a.body, 0, func(name string, v gjson.Result) {
+		ownProfile(&doc.Fields, name, v)
 		switch name {
 		case "id":
 			id = v.Int()
@@ -112,6 +113,7 @@ func (c *call) withinWindow(l linked) linked {
 
 func (c *call) event(body []byte, i int) (doc document.Document, end int, wrong string) {
 	end = members(body, i, func(name string, v gjson.Result) {
+		ownEvent(&doc.Fields, name, v)
 		switch name {
 		case "id":
 			doc.Key = c.key(KindEvent, text(v))

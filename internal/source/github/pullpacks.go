@@ -23,22 +23,28 @@ type packed struct {
 	pulls int64
 }
 
+// pack is a group of repositories; most is how many pull requests the largest has.
+type pack struct {
+	repos []repoRef
+	most  int64
+}
+
 // packs groups repositories so that few calls bring the pull requests of all:
 // the largest first, each into the first group with room for it.
-func packs(repos []packed) [][]repoRef {
+func packs(repos []packed) []pack {
 	slices.SortStableFunc(repos, func(a, b packed) int { return cmp.Compare(b.pulls, a.pulls) })
-	var groups [][]repoRef
+	var groups []pack
 	var room []int64
 next:
 	for _, r := range repos {
 		for i := range groups {
-			if room[i] >= r.pulls && len(groups[i]) < pageSize {
-				groups[i] = append(groups[i], r.repoRef)
+			if room[i] >= r.pulls && len(groups[i].repos) < pageSize {
+				groups[i].repos = append(groups[i].repos, r.repoRef)
 				room[i] -= r.pulls
 				continue next
 			}
 		}
-		groups = append(groups, []repoRef{r.repoRef})
+		groups = append(groups, pack{[]repoRef{r.repoRef}, r.pulls})
 		room = append(room, packSize-r.pulls)
 	}
 	return groups
@@ -47,13 +53,27 @@ next:
 // addPacks adds the jobs for the pull requests of small repositories.
 func (d *discovery) addPacks() {
 	for _, group := range packs(d.small) {
-		if len(group) == 1 {
-			d.add(params{}, RepoPulls, group[0], BucketGraphQL, pageSize)
+		if len(group.repos) == 1 {
+			d.add(params{}, RepoPulls, group.repos[0], BucketGraphQL, pageSize)
 			continue
 		}
-		p := params{Repos: group}
-		d.res.Next = append(d.res.Next, p.spec(RepoPulls, d.c.Job.Resource, packKey(group), BucketGraphQL))
+		p := params{Repos: group.repos, Most: int(group.most)}
+		d.res.Next = append(d.res.Next, p.spec(RepoPulls, d.c.Job.Resource, packKey(group.repos), BucketGraphQL))
 	}
+}
+
+// onePoint is how many requests for connections GitHub counts in a query that it
+// rounds down to one point.
+const onePoint = 149
+
+// packPage is how many pull requests a pack asks for of each repository, and
+// whether it asks for their labels: only where that adds no point, since labels are
+// priced by what every repository might have.
+func (p *params) packPage() (first int, labels bool) {
+	if p.Most > 0 && p.Most <= pageSize && len(p.Repos)*(1+p.Most) <= onePoint {
+		return p.Most, true
+	}
+	return pageSize, false
 }
 
 // packKey tells groups apart: a repository that moves during the walk is met

@@ -19,7 +19,8 @@ import (
 // repository by creation.
 func pullNodesRequest(s *Source, c *call) request {
 	if len(c.p.Repos) > 0 {
-		return graphqlRequest(s.queries.pullsOfMany, map[string]any{"ids": nodesOf(c.p.Repos)})
+		first, labels := c.p.packPage()
+		return graphqlRequest(s.queries.pullsOfMany, map[string]any{"ids": nodesOf(c.p.Repos), "first": first, "labels": labels})
 	}
 	if len(c.p.IDs) > 0 {
 		return graphqlRequest(s.queries.pullsByID, map[string]any{"ids": c.batch()})
@@ -179,6 +180,7 @@ func (c *call) pullNode(body []byte, i int) (doc document.Document, node string,
 	var id int64
 	measures := 0
 	end = members(body, i, func(name string, v gjson.Result) {
+		ownPull(&doc.Fields, name, v)
 		switch name {
 		case "id":
 			node = text(v)
@@ -279,6 +281,7 @@ func readPulls(s *Source, c *call, a *answer) source.Result {
 func (c *call) restPull(body []byte, i int) (doc document.Document, end int, wrong string) {
 	var id int64
 	end = members(body, i, func(name string, v gjson.Result) {
+		ownPull(&doc.Fields, name, v)
 		if name == "id" {
 			id = v.Int()
 		} else {

@@ -24,7 +24,7 @@ const pageInfo = `totalCount pageInfo{hasNextPage endCursor}`
 const ownerFields = `owner{login ...on User{databaseId} ...on Organization{databaseId}}`
 
 const repositoryBase = `id databaseId nameWithOwner ` + ownerFields + ` description url isFork isPrivate isEmpty isArchived isDisabled ` +
-	`hasIssuesEnabled stargazerCount forkCount diskUsage primaryLanguage{name} createdAt updatedAt pushedAt`
+	`hasIssuesEnabled stargazerCount forkCount diskUsage homepageUrl licenseInfo{spdxId} primaryLanguage{name} createdAt updatedAt pushedAt`
 
 const repositoryFields = repositoryBase + ` defaultBranchRef{name}`
 
@@ -40,13 +40,22 @@ const commitCount = ` defaultBranchRef{target{...on Commit{history(first:1){tota
 // viewer tells whose token it is.
 const viewer = `viewer{databaseId} `
 
+// commitFields: asked for how many parents each of 100 commits has, a query costs
+// what it does without.
 const commitFields = `oid messageHeadline message committedDate authoredDate additions deletions changedFilesIfAvailable url ` +
-	`author{name email user{login databaseId}} committer{name email user{login databaseId}}`
+	`author{name email user{login databaseId}} committer{name email user{login databaseId}} parents{totalCount}`
 
 const pullFields = `id databaseId number title state isDraft createdAt updatedAt closedAt mergedAt merged ` +
-	`additions deletions changedFiles url body authorAssociation author{login} mergedBy{login} ` +
+	`additions deletions changedFiles url body locked milestone{title} totalCommentsCount authorAssociation author{login} mergedBy{login} ` +
 	`baseRefName headRefName baseRepository{databaseId nameWithOwner stargazerCount ` + ownerFields + `} ` +
 	`headRepository{databaseId nameWithOwner ` + ownerFields + `}`
+
+// labelFields are asked of up to 100 pull requests, which adds no point to the
+// query; asked for who is assigned as well, it would cost two.
+const (
+	labelFields  = ` labels(first:100){nodes{name}}`
+	labelsOfMany = ` labels(first:100)@include(if:$labels){nodes{name}}`
+)
 
 func newQueries(opt Options) queries {
 	affiliations := "OWNER"
@@ -70,12 +79,12 @@ func newQueries(opt Options) queries {
 		history:           historyQuery(opt, false),
 		historyChanges:    historyQuery(opt, true),
 		pulls: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
-			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + `}}}}` + rateLimit + `}`),
+			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + labelFields + `}}}}` + rateLimit + `}`),
 		pullsChanged: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
-			`orderBy:{field:UPDATED_AT,direction:DESC}){` + pageInfo + ` nodes{` + pullFields + `}}}}` + rateLimit + `}`),
-		pullsOfMany: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on Repository{id pullRequests(first:100,` +
-			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + `}}}}` + rateLimit + `}`),
-		pullsByID: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on PullRequest{` + pullFields + `}}` + rateLimit + `}`),
+			`orderBy:{field:UPDATED_AT,direction:DESC}){` + pageInfo + ` nodes{` + pullFields + labelFields + `}}}}` + rateLimit + `}`),
+		pullsOfMany: jsonString(`query($ids:[ID!]!,$first:Int!,$labels:Boolean!){nodes(ids:$ids){...on Repository{id pullRequests(first:$first,` +
+			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + labelsOfMany + `}}}}` + rateLimit + `}`),
+		pullsByID: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on PullRequest{` + pullFields + labelFields + `}}` + rateLimit + `}`),
 	}
 }
 

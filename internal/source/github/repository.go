@@ -21,6 +21,7 @@ type repository struct {
 	threads                   threads
 	// plain counts the fields without which the repository is not known.
 	plain int
+	own   document.Values
 }
 
 // threads is the number of issues and pull requests and when the newest of each
@@ -65,7 +66,9 @@ func (r *repository) instant(v gjson.Result) time.Time {
 }
 
 func readRepository(body []byte, i int) (r repository, end int) {
+	var f document.Fields
 	end = members(body, i, func(name string, v gjson.Result) {
+		ownRepository(&f, name, v)
 		switch name {
 		case "id":
 			r.Node = text(v)
@@ -104,7 +107,7 @@ func readRepository(body []byte, i int) (r repository, end int) {
 		}
 	})
 	if end >= 0 {
-		r.raw = body[i:end:end]
+		r.raw, r.own = body[i:end:end], f.Own
 	}
 	return r, end
 }
@@ -201,7 +204,7 @@ func (d *discovery) document(r repository) document.Document {
 		Fields: document.Fields{
 			Repository: r.ID, Title: r.Name, Author: ownerOf(r.Name), Language: r.Language, Stars: r.stars,
 			State: repositoryState(r), CreatedAt: r.created, UpdatedAt: latest(r.updated, r.pushed),
-			Fork: r.Fork, Private: r.Private, External: r.External,
+			Fork: r.Fork, Private: r.Private, External: r.External, Own: r.own,
 		},
 	}
 	d.s.fit(&doc)

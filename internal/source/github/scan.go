@@ -230,13 +230,14 @@ func numberOf(raw string) float64 {
 	return float64(n)
 }
 
-// text copies a string out of its body, and undoes its escapes.
+// text copies a string out of its body, and undoes its escapes, except that NUL is
+// replaced: not every database has texts that hold it.
 func text(v gjson.Result) string {
 	if v.Type != gjson.String {
 		return v.String()
 	}
 	if strings.IndexByte(v.Raw, '\\') >= 0 {
-		return gjson.Parse(v.Raw).Str
+		return strings.ReplaceAll(gjson.Parse(v.Raw).Str, "\x00", "\uFFFD")
 	}
 	return strings.Clone(v.Str)
 }

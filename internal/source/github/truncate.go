@@ -11,13 +11,18 @@ const smallValue = 1 << 10
 
 // fit makes a document's payload no larger than allowed. It gives up the
 // patches of files first, then the files, then every other large value; what
-// the document says in its fields stays. A payload that lost something is
-// marked.
+// the document says in its fields stays, except for texts of its own that alone are
+// too large. A payload that lost something is marked.
 func (s *Source) fit(doc *document.Document) {
 	if len(doc.Raw) <= s.opt.MaxPayload {
 		return
 	}
 	doc.Truncated = true
+	for column, v := range doc.Own {
+		if len(v.Text) > s.opt.MaxPayload {
+			delete(doc.Own, column)
+		}
+	}
 	whole := view(doc.Raw)
 	keeps := []func(key string, v gjson.Result) []byte{
 		func(key string, v gjson.Result) []byte {

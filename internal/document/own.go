@@ -187,8 +187,14 @@ func (k Kinds) CheckDocuments(docs []Document) error {
 	return nil
 }
 
+// owns is asked for every value of every document.
 func (d *Declaration) owns(name string) bool {
-	return slices.ContainsFunc(d.Columns, func(c Column) bool { return c.Name == name && c.From == FromOwn })
+	for i := range d.Columns {
+		if c := &d.Columns[i]; c.From == FromOwn && c.Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // Check refuses a key that is not whole, with code invalid.

@@ -75,5 +75,8 @@ func (s *Documents) filled(r *documentRecord, d *document.Document) driver.Write
 	if len(r.Sum) > 0 {
 		same = append(same, bson.E{Key: fieldSum, Value: r.Sum})
 	}
-	return driver.NewUpdateOneModel().SetFilter(same).SetUpdate(bson.D{{Key: "$set", Value: set}})
+	// The sum is not of this any more: whatever copy comes next is stored.
+	return driver.NewUpdateOneModel().SetFilter(same).SetUpdate(bson.D{
+		{Key: "$set", Value: set}, {Key: "$unset", Value: bson.D{{Key: fieldSum, Value: ""}}},
+	})
 }

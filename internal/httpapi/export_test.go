@@ -109,6 +109,8 @@ func truthOf(kind string, truth githubsim.Truth) []string {
 	switch export.Kind(kind) {
 	case "events":
 		ids = append(ids, truth.Events...)
+	case "profiles":
+		ids = append(ids, fmt.Sprint(truth.Profile.ID))
 	case export.KindStatistics:
 		ids = append(ids, "1")
 	}

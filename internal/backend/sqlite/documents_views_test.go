@@ -108,7 +108,7 @@ func TestViewsLeaveOthersAlone(t *testing.T) {
 			t.Errorf("somebody's own view shows %v", got)
 		}
 		text := anyRows(t, db, "SELECT sql FROM sqlite_schema WHERE name = 'collected_things'")
-		if len(text) != 1 || !strings.Contains(text[0][0].(string), views.Mark) { //nolint:errcheck // it is a text
+		if len(text) != 1 || !strings.Contains(text[0][0].(string), views.Mark) {
 			t.Errorf("the view beside it is %v", text)
 		}
 	}

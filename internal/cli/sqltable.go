@@ -25,7 +25,7 @@ func sqlTable(w io.Writer, answer wire.SQLAnswer, terminal int) {
 		}
 	}
 	if terminal > 0 {
-		fit(widths, terminal)
+		narrow(widths, terminal)
 	}
 	var out strings.Builder
 	for n, row := range rows {
@@ -34,7 +34,7 @@ func sqlTable(w io.Writer, answer wire.SQLAnswer, terminal int) {
 			if i > 0 {
 				line += "  "
 			}
-			cell = cut(cell, widths[i])
+			cell = shortened(cell, widths[i])
 			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
 			if right[i] {
 				line += space + cell
@@ -75,8 +75,8 @@ func sqlCells(answer wire.SQLAnswer) (rows [][]string, right []bool) {
 	return rows, right
 }
 
-// fit makes the widest columns narrower until all of them fit.
-func fit(widths []int, terminal int) {
+// narrow makes the widest columns narrower until all of them fit.
+func narrow(widths []int, terminal int) {
 	for {
 		total, widest := 2*(len(widths)-1), 0
 		for i, w := range widths {
@@ -92,8 +92,8 @@ func fit(widths []int, terminal int) {
 	}
 }
 
-// cut shortens a text to a width, with an ellipsis where something is missing.
-func cut(text string, width int) string {
+// shortened cuts a text to a width, with an ellipsis where something is missing.
+func shortened(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text
 	}

@@ -253,10 +253,10 @@ func gotValue(typ document.Type, v any) string {
 				return at.UTC().Format(time.RFC3339Nano)
 			}
 		}
-	case typ == document.TypeText:
-		return "text " + text
+	case typ == document.TypeInteger:
+		return text
 	}
-	return text
+	return "text " + text
 }
 
 func compareRows(t *testing.T, k *document.Declaration, rows [][]any, want [][]string) {

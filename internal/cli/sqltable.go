@@ -34,7 +34,7 @@ func sqlTable(w io.Writer, answer wire.SQLAnswer, terminal int) {
 			if i > 0 {
 				line += "  "
 			}
-			cell = shortened(cell, widths[i])
+			cell = ellipsized(cell, widths[i])
 			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
 			if right[i] {
 				line += space + cell
@@ -92,8 +92,8 @@ func narrow(widths []int, terminal int) {
 	}
 }
 
-// shortened cuts a text to a width, with an ellipsis where something is missing.
-func shortened(text string, width int) string {
+// ellipsized cuts a text to a width, with an ellipsis where something is missing.
+func ellipsized(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text
 	}

@@ -5,40 +5,78 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
+	"sluice/internal/backoff"
 	"sluice/internal/document"
 	"sluice/internal/document/views"
+	"sluice/internal/domain"
 )
+
+// viewTries is how often somebody who wants to make views looks whether another
+// has done it: for about half a minute.
+const viewTries = 300
 
 // makeViews makes the views that people read documents by, and replaces those that
 // are declared otherwise by now. If there is nothing to do it only reads. Of several
 // processes one is at it at a time. Views that are no longer declared stay: somebody
 // may read them.
 func (d *DB) makeViews(ctx context.Context, kinds document.Kinds) error {
-	changed, err := d.changedViews(ctx, kinds)
-	if err != nil || len(changed) == 0 {
-		return err
+	changed, err := d.changedViews(ctx, d.pool, kinds)
+	for try := 1; err == nil && len(changed) > 0; try++ {
+		done, failed := d.tryViews(ctx, kinds)
+		if failed != nil || done {
+			return d.Describe(ctx, failed)
+		}
+		if try == viewTries {
+			return domain.Errorf(domain.CodeConflict, "another process makes the views of documents, and does not end; try again when it is done")
+		}
+		if !backoff.Sleep(ctx, collisionDelays.Delay(try)) {
+			return ctx.Err()
+		}
+		changed, err = d.changedViews(ctx, d.pool, kinds)
 	}
-	// The row without a name is locked by whoever is at it. Views are made on another
-	// connection, as some servers commit what precedes that.
-	return d.Tx(ctx, func(tx *Tx) error {
-		if _, err := tx.ExecContext(ctx, "UPDATE document_view SET definition = CASE WHEN definition = 'a' THEN 'b' ELSE 'a' END WHERE name = ''"); err != nil {
-			return err
-		}
-		changed, err := d.changedViews(ctx, kinds)
-		if err != nil {
-			return err
-		}
-		for i := range changed {
-			for _, s := range d.options.Dialect.ReplaceView(&changed[i].View, changed[i].definition) {
-				if _, err := s.Exec(ctx, d.pool); err != nil {
-					return fmt.Errorf("the view %s cannot be made; the user must be allowed to create views: %w", changed[i].Name, err)
-				}
+	return d.Describe(ctx, err)
+}
+
+// session is a connection that statements are run on.
+type session struct {
+	*sql.Conn
+	dialect *Dialect
+}
+
+// Dialect is what the server speaks.
+func (s session) Dialect() *Dialect { return s.dialect }
+
+// tryViews makes the views unless another process is at it. All is done on the
+// connection that has the lock: there may be no other, and some servers end a
+// transaction when a view is made.
+func (d *DB) tryViews(ctx context.Context, kinds document.Kinds) (done bool, err error) {
+	conn, err := d.pool.Conn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	name := LockName("views", d.options.Name)
+	got, err := d.options.Dialect.TryLock(ctx, conn, name)
+	if err != nil || !got {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, d.options.Dialect.Unlock(context.WithoutCancel(ctx), conn, name)) }()
+	on := session{conn, d.options.Dialect}
+	changed, err := d.changedViews(ctx, on, kinds)
+	if err != nil {
+		return false, err
+	}
+	for i := range changed {
+		for _, s := range d.options.Dialect.ReplaceView(&changed[i].View, changed[i].definition) {
+			if _, err := s.Exec(ctx, on); err != nil {
+				return false, fmt.Errorf("the view %s cannot be made; the user must be allowed to create views: %w", changed[i].Name, err)
 			}
 		}
-		return nil
-	})
+	}
+	return true, nil
 }
 
 // changedView is a view that is not there as it is declared.
@@ -48,18 +86,18 @@ type changedView struct {
 	definition string
 }
 
-func (d *DB) changedViews(ctx context.Context, kinds document.Kinds) (changed []changedView, err error) {
+func (d *DB) changedViews(ctx context.Context, on Querier, kinds document.Kinds) (changed []changedView, err error) {
 	noted, there := map[string]string{}, map[string]bool{}
-	err = d.Query(ctx, func(r *sql.Rows) error {
+	err = Query(ctx, on, func(r *sql.Rows) error {
 		var name, definition string
 		err := r.Scan(&name, &definition)
 		noted[name] = definition
 		return err
-	}, "SELECT name, definition FROM document_view WHERE name <> ''")
+	}, "SELECT name, definition FROM document_view")
 	if err != nil {
 		return nil, err
 	}
-	err = d.Query(ctx, func(r *sql.Rows) error {
+	err = Query(ctx, on, func(r *sql.Rows) error {
 		var name string
 		err := r.Scan(&name)
 		there[name] = true

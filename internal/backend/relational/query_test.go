@@ -101,6 +101,14 @@ func testQueries(t *testing.T, on server) {
 		t.Errorf("one of two: %v, %v", answer, err)
 	}
 	attack(t, on, store)
+	if on.name == "postgres" {
+		// PostgreSQL before 16 lets a transaction that only reads make large objects;
+		// it is never committed.
+		_, _ = store.Query(t.Context(), query.Query{SQL: "SELECT lo_create(4711)", Limit: 1})
+		if got := anyRows(t, db, "SELECT oid FROM pg_largeobject_metadata WHERE oid = 4711"); len(got) != 0 {
+			t.Errorf("a large object was made: %v", got)
+		}
+	}
 	// A user who may do everything answers nothing.
 	if _, err := openReader(t, on, address).Query(t.Context(), query.Query{SQL: "SELECT 1", Limit: 1}); domain.CodeOf(err) != domain.CodeUnavailable || !strings.Contains(err.Error(), "may do more") {
 		t.Errorf("a user who may do everything: %v", err)
@@ -120,7 +128,7 @@ func attack(t *testing.T, on server, store *relational.Queries) {
 	if on.name == "postgres" {
 		attacks = append(attacks, "WITH x AS (DELETE FROM account RETURNING owner) SELECT * FROM x", "SELECT pg_read_file('/etc/passwd')", "SELECT pg_ls_dir('/')",
 			"COPY (SELECT 1) TO PROGRAM 'true'", "COPY account TO STDOUT", "SELECT set_config('role', 'postgres', true)", "SET ROLE postgres", "RESET ROLE", "COMMIT", "DO 'BEGIN END'",
-			"SELECT query_to_xml('SELECT owner FROM account', true, true, '')", "SELECT lo_import('/etc/passwd')", "SELECT lo_create(0)",
+			"SELECT query_to_xml('SELECT owner FROM account', true, true, '')", "SELECT lo_import('/etc/passwd')",
 			"SELECT * FROM pg_authid", "SELECT dblink('', '')", "EXPLAIN ANALYZE DELETE FROM account", "SELECT * INTO mine FROM things", "LOCK TABLE things", "SELECT 1 FROM things FOR UPDATE")
 	} else {
 		attacks = append(attacks, "SELECT * FROM mysql.user", "SELECT 1 INTO OUTFILE '/tmp/sluice-out'", "LOAD DATA INFILE '/etc/passwd' INTO TABLE things", "SET GLOBAL general_log = 1",

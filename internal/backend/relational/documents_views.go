@@ -93,7 +93,7 @@ func (d *DB) changedViews(ctx context.Context, on Querier, kinds document.Kinds)
 		err := r.Scan(&name, &definition)
 		noted[name] = definition
 		return err
-	}, "SELECT name, definition FROM document_view")
+	}, "SELECT name, definition FROM document_view /*! FORCE INDEX (PRIMARY) */ WHERE name > ''")
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (s *Queries) Query(ctx context.Context, q query.Query) (answer query.Answer
 	}
 	before, ask := s.dialect.Ask(q.SQL, q.Limit+1)
 	for _, statement := range before {
-		if _, err := conn.ExecContext(ctx, statement); err != nil {
+		if err := alone(ctx, conn, statement); err != nil {
 			return answer, s.explain(err, q.SQL, tables)
 		}
 	}
@@ -84,6 +84,20 @@ func (s *Queries) Query(ctx context.Context, q query.Query) (answer query.Answer
 		return answer, s.explain(err, q.SQL, tables)
 	}
 	return answer, nil
+}
+
+// alone runs one statement without an answer. As a query it is one for the server
+// too: what is executed without arguments some drivers send as a script, which may
+// have several.
+func alone(ctx context.Context, conn *sql.Conn, statement string) error {
+	rows, err := conn.QueryContext(ctx, statement)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		continue // there are none, and the end tells what went wrong
+	}
+	return errors.Join(rows.Err(), rows.Close())
 }
 
 // begin makes a connection one that can only read views, or says why it is not.

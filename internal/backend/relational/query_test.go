@@ -122,7 +122,7 @@ func attack(t *testing.T, on server, store *relational.Queries) {
 		"SELECT owner FROM account", "SELECT COUNT(*) FROM account", "SELECT * FROM api_token", "SELECT * FROM document",
 		"WITH things AS (SELECT owner FROM account) SELECT * FROM things", "SELECT title FROM things UNION SELECT owner FROM account",
 		"INSERT INTO things (title) VALUES ('x')", "DELETE FROM account", "UPDATE accounts SET login = 'x'", "DROP VIEW things", "CREATE TABLE mine (x INT)",
-		"SELECT 1; SELECT 2", "SELECT 1; DROP VIEW things", "SELECT nosuch FROM things", "SELECT * FROM nosuch", "SELEC 1",
+		"SELECT 1; SELECT 2", "SELECT 1; COMMIT", "SELECT 1;;SELECT 2", "SELECT 1; DROP VIEW things", "SELECT nosuch FROM things", "SELECT * FROM nosuch", "SELEC 1",
 		"GRANT SELECT ON account TO reader", "TRUNCATE TABLE account",
 	}
 	if on.name == "postgres" {

@@ -17,6 +17,7 @@ import (
 	"sluice/internal/backend/sqlite"
 	"sluice/internal/cli"
 	"sluice/internal/config"
+	"sluice/internal/query"
 	"sluice/internal/sources"
 )
 
@@ -24,7 +25,7 @@ func main() {
 	app := &cli.App{
 		In:  os.Stdin,
 		Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Environ: os.Environ, Now: time.Now,
-		Open: open, Load: openLoad, Check: check, Holder: sqlite.Holder, HasData: hasData, CheckLogin: sources.CheckLogin,
+		Open: open, Load: openLoad, Check: check, Holder: sqlite.Holder, HasData: hasData, Ask: ask, CheckLogin: sources.CheckLogin,
 		Version: version(), Build: build(), Keep: keeper(), DefaultFiles: config.DefaultFiles(os.LookupEnv),
 	}
 	os.Exit(app.Run(untilSignal(), os.Args[1:]))
@@ -45,6 +46,9 @@ func untilSignal() context.Context {
 	}()
 	return ctx
 }
+
+// ask answers SQL on the embedded database of a folder.
+func ask(dir string) query.Store { return sqlite.NewQueries(dir) }
 
 // hasData says whether a data folder holds the embedded database.
 func hasData(dir string) bool {

@@ -8,7 +8,7 @@
 //   - A file for each command or group of them, with a type that embeds App:
 //     collect.go (with dryrun.go, results.go, tokens.go), accounts.go and
 //     schedules.go, runs.go, jobs.go, quota.go, timers.go, snapshots.go (with dead
-//     letters), archive.go, access.go (tokens and the audit log), stats.go, export.go, up.go, doctor.go, health.go,
+//     letters), archive.go, access.go (tokens and the audit log), stats.go, export.go, sql.go, up.go, doctor.go, health.go,
 //     demo.go and demorefresh.go, simulate.go and simmaplestory.go, load.go.
 //   - follow.go, board.go, describe.go, screen.go, style.go, print.go: the progress
 //     of runs, and how things are shown.
@@ -32,6 +32,7 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/load"
 	"sluice/internal/logs"
+	"sluice/internal/query"
 )
 
 // The exit codes.
@@ -98,6 +99,9 @@ type App struct {
 	// HasData says whether a data folder holds a database; nil means that every
 	// folder does.
 	HasData func(dir string) bool
+	// Ask answers SQL on the database of a data folder, beside whoever has that; nil
+	// means that a service does.
+	Ask func(dir string) query.Store
 	// CheckLogin refuses what cannot be a login of the upstream.
 	CheckLogin func(login string) error
 	Version    string
@@ -203,7 +207,7 @@ func (a *App) root() *cobra.Command {
 	addGrouped(root, "Collect:", upCommand{a}.up(o), collectCommand{a}.collect(o), accountCommands{a}.accounts(o),
 		snapshotCommands{a}.refresh(o), timerCommands{a}.timers(o))
 	addGrouped(root, "Look:", runCommands{a}.runs(o), jobCommands{a}.jobs(o), quotaCommands{a}.quota(o),
-		snapshotCommands{a}.snapshots(o), statsCommands{a}.stats(o), exportCommand{a}.export(o), compareCommand{a}.compare(o))
+		snapshotCommands{a}.snapshots(o), statsCommands{a}.stats(o), exportCommand{a}.export(o), sqlCommand{a}.sql(o), compareCommand{a}.compare(o))
 	addGrouped(root, "Operate:", deadLetterCommands{a}.deadLetters(o), archiveCommands{a}.archive(o), notifyCommands{a}.notify(o), accessCommands{a}.tokens(o), accessCommands{a}.audit(o), doctorCommand{a}.doctor(o), healthCommand{a}.health(o),
 		keepCommands{a}.backup(o), keepCommands{a}.restore(o), keepCommands{a}.key(o), configCommands{a}.configuration(o), versionCommand{a}.version(o))
 	addGrouped(root, "Try out:", demoCommand{a}.demo(o), simCommands{a}.sim(o), loadCommand{a}.load(o))

@@ -78,6 +78,10 @@ var examples = map[string]string{
 	"export": `  sluice export --kind commits --format csv --account octocat --since 2026-01-01
   sluice export --kind pulls --out pulls.parquet`,
 
+	"sql": `  sluice sql "SELECT account, count(*) AS commits FROM commits GROUP BY account ORDER BY 2 DESC"
+  sluice sql --file query.sql --format csv --limit 100000 > answer.csv
+  sluice sql --file - --limit 10 --output json`,
+
 	"compare": `  sluice compare github dump.jsonl --kind commits
   sluice compare github postgres://reader@old/db --table commits --kind commits --map sha=hash --ignore author
   sluice compare github https://other.example.com --watch 5m`,

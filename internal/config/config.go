@@ -102,6 +102,8 @@ type Servers struct {
 	State, Redis string
 	// RedisPrefix begins all keys.
 	RedisPrefix string
+	// SQLReader is State with a user who may read the views alone, and answers SQL.
+	SQLReader string
 	// Mongo is mongodb://…; "" keeps documents beside the state.
 	Mongo string
 	// KeyFile holds the key that seals credentials, the same on every machine.

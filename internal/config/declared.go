@@ -6,7 +6,7 @@ import "slices"
 // for the command and all below it.
 var (
 	// clients are those that can speak to a running service.
-	clients = []string{"collect", "account", "run", "job", "quota", "timer", "refresh", "snapshot", "dlq", "archive", "stats", "export", "token", "audit", "compare", "notify"}
+	clients = []string{"collect", "account", "run", "job", "quota", "timer", "refresh", "snapshot", "dlq", "archive", "stats", "export", "sql", "token", "audit", "compare", "notify"}
 	// stores are those that may have the embedded database in their own process.
 	stores = slices.Concat([]string{"up", "demo", "load", "doctor", "backup", "restore", "key", "config"}, clients)
 	// sharers are those that are told of servers on their command line.
@@ -44,6 +44,8 @@ func servers() []Setting {
 	return []Setting{
 		{Name: "state", Group: group, Help: "postgres://USER@HOST/DATABASE or mysql://…: keep the state in PostgreSQL, MySQL or MariaDB, for several machines; also @FILE", Secrecy: SecretURL, Commands: sharers,
 			field: func(c *Config) any { return &c.Servers.State }},
+		{Name: "sql-reader", Group: group, Help: "URL of --state with a user who may read the views of documents and nothing else: answers SQL (docs/sql.md); also @FILE", Secrecy: SecretURL, Commands: []string{"up", "sql"},
+			field: func(c *Config) any { return &c.Servers.SQLReader }},
 		{Name: "redis", Group: group, Help: "redis://HOST: dispatch and quota through Redis, for several machines; also @FILE", Secrecy: SecretURL, Commands: sharers,
 			field: func(c *Config) any { return &c.Servers.Redis }},
 		{Name: "redis-prefix", Group: group, Help: "prefix of all keys in Redis", Commands: sharers,

@@ -23,6 +23,9 @@ var abouts = map[string]string{
 	"set-run-priority": "HIGH goes before LOW, whoever owns it; of ten calls one is LOW while there are any.",
 	"github-hook":      "The signature stands for the API token. A delivery that is repeated answers with the run that it started.",
 
+	"query-sql": "The statement is one SELECT in the SQL of the store, on the views that docs/sql.md lists; whatever else it reads or calls is refused by the " +
+		"engine of the store. It has 25 seconds, and nothing is noted in the audit log: it changes nothing.",
+
 	"list-jobs": "next_after of an answer is the after of the next page; the last page has none.",
 	"get-job":   "What the call is made with is not shown.",
 	"retry-job": "The run of the job goes on with it.",

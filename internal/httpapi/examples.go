@@ -27,6 +27,7 @@ var bodies = map[string]any{
 	"discard":          wire.LettersRequest{IDs: []string{exampleLetter}},
 	"verify-archive":   wire.ArchiveVerifyRequest{Source: "maplestory", Days: []string{exampleDay}},
 	"restore-archive":  wire.ArchiveRestoreRequest{Source: "maplestory", From: exampleDay, To: exampleDay},
+	"query-sql":        wire.SQLRequest{Query: "SELECT account, count(*) AS commits FROM commits GROUP BY account", Limit: 100},
 	"github-hook":      `{"action":"opened","repository":{"owner":{"login":"octocat"}}}`,
 }
 

@@ -8,7 +8,7 @@
 //   - httpapi.go: what the API needs (Deps), and how it is put together (New).
 //   - A file for each group of routes, with a type that has what the group needs:
 //     accounts.go, schedules.go, runs.go, jobs.go, quota.go, stats.go, export.go,
-//     timers.go and completions.go, snapshots.go, deadletters.go, archive*.go,
+//     sql.go, timers.go and completions.go, snapshots.go, deadletters.go, archive*.go,
 //     hooks.go, events.go, probes.go, debug.go.
 //   - bodies.go: bodies as they must be; unread.go: those that nobody reads.
 //   - problem.go and problemkinds.go: errors as problems; stream.go: server-sent
@@ -38,6 +38,7 @@ import (
 	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
+	"sluice/internal/query"
 	"sluice/internal/quota"
 	"sluice/internal/source"
 	"sluice/internal/state"
@@ -125,7 +126,9 @@ type Deps struct {
 	Quota        QuotaReader
 	Statistics   StatisticsReader
 	Documents    document.Reader
-	Timers       Timers
+	// Queries answers SQL; nil where the store of the documents speaks none.
+	Queries query.Store
+	Timers  Timers
 	// Refreshes may be nil: then there are no snapshots, and their routes say so.
 	Refreshes Refreshes
 	// Notifications may be nil: then nobody is told of anything.
@@ -260,6 +263,7 @@ func (s *server) registerGroups(api huma.API, d Deps) {
 	(&eventRoutes{c, d.Reader, d.Observer}).registerEvents(api)
 	(&statsRoutes{c, find, d.Statistics}).registerStats(api)
 	(&exportRoutes{c, find, d.Reader, d.Documents, d.Statistics}).registerExport(api)
+	(&sqlRoutes{c, d.Queries}).registerSQL(api)
 	(&timerRoutes{c, d.Timers}).registerTimers(api)
 	(&debugRoutes{c, d.Redis}).registerDebug(api)
 	schedules.registerSchedules(api)

@@ -50,11 +50,11 @@ func keyParameter() *huma.Param {
 
 // findKeyed finds the operations that take a key: those that create or change
 // something each time, and whose answer is not a stream. Webhooks have names of
-// their own.
+// their own, and what only reads may be repeated.
 func (s *server) findKeyed(doc *huma.OpenAPI) {
 	s.keyed, s.streamed = map[string]bool{}, map[string]bool{}
 	for op := range operations(doc) {
-		if op.Method != http.MethodPost || s.takesHooksAt(op.Path) {
+		if op.Method != http.MethodPost || s.takesHooksAt(op.Path) || readsOnly[op.Method+" "+op.Path] {
 			continue
 		}
 		pattern := op.Method + " " + op.Path

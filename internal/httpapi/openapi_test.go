@@ -26,7 +26,7 @@ var routes = []string{
 	"POST /api/v1/archive/verify", "POST /api/v1/dlq/discard", "POST /api/v1/dlq/redrive", "POST /api/v1/dry-runs", "POST /api/v1/hooks/github",
 	"POST /api/v1/jobs/retry", "POST /api/v1/jobs/{id}/retry", "POST /api/v1/monitoring/detect-missed-timers", "POST /api/v1/notifications/test",
 	"POST /api/v1/notifications/{id}/retry", "POST /api/v1/quota/{owner}/reset", "POST /api/v1/refresh", "POST /api/v1/runs",
-	"POST /api/v1/runs/cancel", "POST /api/v1/runs/{id}/cancel", "POST /api/v1/runs/{id}/priority", "POST /api/v1/runs/{id}/resume",
+	"POST /api/v1/runs/cancel", "POST /api/v1/runs/{id}/cancel", "POST /api/v1/runs/{id}/priority", "POST /api/v1/runs/{id}/resume", "POST /api/v1/sql",
 	"POST /api/v1/timers", "POST /api/v1/timers/{id}/redeliver", "POST /api/v1/timers/{id}/reschedule", "POST /api/v1/tokens",
 	"PUT /api/v1/accounts/{id}/schedule",
 }
@@ -156,7 +156,7 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 			}
 			keyed := slices.ContainsFunc(op.Parameters, func(p parameter) bool { return p.Name == "Idempotency-Key" })
 			_, streams := op.Responses["200"].Content["text/event-stream"]
-			if want := method == "post" && !streams && !strings.Contains(path, "/hooks/"); keyed != want {
+			if want := method == "post" && !streams && !strings.Contains(path, "/hooks/") && path != "/api/v1/sql"; keyed != want {
 				t.Errorf("%s takes a key: %v", route, keyed)
 			}
 			if open := op.Security != nil && len(*op.Security) == 0; open != (strings.HasSuffix(path, "z") || strings.Contains(path, "/hooks/")) {

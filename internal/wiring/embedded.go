@@ -9,6 +9,7 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/idempotency"
+	"sluice/internal/query"
 	"sluice/internal/quota"
 	"sluice/internal/secret"
 	"sluice/internal/state"
@@ -29,6 +30,7 @@ func (s *Service) openEmbedded(ctx context.Context, o Options, ports *parts) err
 			return err
 		}
 		s.Documents, beside = documents, documents
+		s.Queries = query.NewLimited(sqlite.NewQueries(o.Config.Service.DataDir), 0)
 	}
 	store, err := sqlite.NewState(ctx, db, beside, o.Engine.Now)
 	if err != nil {

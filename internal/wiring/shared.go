@@ -12,6 +12,7 @@ import (
 	"sluice/internal/dispatch"
 	"sluice/internal/engine"
 	"sluice/internal/idempotency"
+	"sluice/internal/query"
 	"sluice/internal/quota"
 	"sluice/internal/state"
 )
@@ -39,6 +40,9 @@ func (s *Service) openShared(ctx context.Context, o Options, ports *parts) error
 			return err
 		}
 		s.Documents, beside = documents, documents
+		if err := s.openQueries(o.Config.Servers.SQLReader); err != nil {
+			return err
+		}
 	}
 	store := relational.NewState(db, beside, o.Engine.Now)
 	if ports.Vault, err = openVault(ctx, o, store); err != nil {
@@ -56,6 +60,24 @@ func (s *Service) openShared(ctx context.Context, o Options, ports *parts) error
 		return err
 	}
 	return s.openRedis(ctx, o, store, ports)
+}
+
+// openQueries opens what answers SQL, if there is a user for it.
+func (s *Service) openQueries(url string) error {
+	if url == "" {
+		return nil
+	}
+	open := mysql.OpenQueries
+	if postgres.Speaks(url) {
+		open = postgres.OpenQueries
+	}
+	queries, err := open(url)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, queries.Close)
+	s.Queries = query.NewLimited(queries, 0)
+	return nil
 }
 
 func (s *Service) openRedis(ctx context.Context, o Options, store state.Quotas, ports *parts) error {

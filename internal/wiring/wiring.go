@@ -21,6 +21,7 @@ import (
 	"sluice/internal/idempotency"
 	"sluice/internal/lifecycle"
 	"sluice/internal/notify"
+	"sluice/internal/query"
 	"sluice/internal/quota"
 	"sluice/internal/quota/rate"
 	"sluice/internal/refresh"
@@ -83,8 +84,10 @@ type Service struct {
 	SQL   Counts
 	State state.Store
 	// Kinds are those of the documents, as the sources declare them.
-	Kinds      document.Kinds
-	Documents  document.Reader
+	Kinds     document.Kinds
+	Documents document.Reader
+	// Queries answers SQL; nil where nothing does.
+	Queries    query.Store
 	Dispatch   dispatch.Dispatcher
 	Quota      quota.Keeper
 	Statistics *stats.Computer

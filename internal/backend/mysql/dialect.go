@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sluice/internal/backend/relational"
+	"sluice/internal/document/views"
 )
 
 // dialect is what MySQL and MariaDB speak.
@@ -19,6 +20,8 @@ var dialect = &relational.Dialect{
 	// Its texts are compared as the table says.
 	CurrentSchema: "DATABASE()",
 	LongText:      "LONGTEXT",
+	Views:         views.MySQL(),
+	ReplaceView:   replaceView,
 	Upsert:        upsert,
 	Refuse:        refuse,
 	Exactly:       exactly,
@@ -78,4 +81,13 @@ func lock(ctx context.Context, conn *sql.Conn, name string, seconds int) (bool, 
 func unlock(ctx context.Context, conn *sql.Conn, name string) error {
 	_, err := conn.ExecContext(ctx, "DO RELEASE_LOCK(?)", name)
 	return err
+}
+
+// replaceView: who made the view lends it his rights, so that somebody may be
+// allowed to read it and nothing else.
+func replaceView(v *views.View, definition string) []*relational.Statement {
+	var create, note relational.Statement
+	create.Write(v.Create("CREATE OR REPLACE SQL SECURITY DEFINER VIEW", views.MySQL()))
+	note.Write("REPLACE INTO document_view (name, definition) VALUES (").Text(v.Name).Write(", ").Text(definition).Write(")")
+	return []*relational.Statement{&create, &note}
 }

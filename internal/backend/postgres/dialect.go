@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 
 	"sluice/internal/backend/relational"
+	"sluice/internal/document/views"
 )
 
 // dialect is what PostgreSQL speaks differently from others.
@@ -16,6 +17,8 @@ var dialect = &relational.Dialect{
 	Overtake:             overtake,
 	CurrentSchema:        "current_schema()",
 	LongText:             `TEXT COLLATE "C"`,
+	Views:                views.PostgreSQL(),
+	ReplaceView:          replaceView,
 	RowsOnce:             true,
 	ErrorEndsTransaction: true,
 	Upsert:               upsert,

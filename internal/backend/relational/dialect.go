@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+
+	"sluice/internal/document/views"
 )
 
 // Dialect is what a server speaks differently from others. All else is written
@@ -52,6 +54,12 @@ type Dialect struct {
 	// a connection, and LongText the type of columns for texts of any length, which
 	// are compared as they are.
 	CurrentSchema, LongText string
+	// Views is how views of documents are written. ReplaceView is a statement that
+	// makes one, or replaces it, and notes its definition in the table document_view;
+	// if the server refuses that because of what others have built on the old one,
+	// that stays, and so does its note.
+	Views       *views.Dialect
+	ReplaceView func(v *views.View, definition string) []*Statement
 	// RowsOnce says that an INSERT which changes rows that are there must not
 	// have two rows of one key.
 	RowsOnce bool

@@ -37,6 +37,9 @@ func NewDocuments(ctx context.Context, db *DB, kinds document.Kinds) (*Documents
 	if err == nil {
 		err = db.addColumns(ctx, own)
 	}
+	if err == nil {
+		err = db.makeViews(ctx, kinds)
+	}
 	if err != nil {
 		return nil, err
 	}

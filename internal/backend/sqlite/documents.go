@@ -35,6 +35,9 @@ func NewDocuments(ctx context.Context, db *DB, kinds document.Kinds) (*Documents
 	if err := db.addColumns(ctx, own); err != nil {
 		return nil, err
 	}
+	if err := db.makeViews(ctx, kinds); err != nil {
+		return nil, err
+	}
 	s := &Documents{db: db, kinds: kinds, columns: newDocumentColumns(own)}
 	s.Store = tables.NewStore(kinds, payloads, tables.Rows[*driver.Conn, writeDocuments]{
 		Transact: db.Write, Pack: s.pack,

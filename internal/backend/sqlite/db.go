@@ -100,6 +100,8 @@ func (db *DB) prepare(ctx context.Context, o Options) (*driver.Conn, error) {
 	if err != nil {
 		return nil, describe(fmt.Errorf("open %s: %w", db.path, err), db.path)
 	}
+	// What a process has left that was killed, or ended while somebody read.
+	truncateLog(writer, 0)
 	db.reads, err = sqlitex.NewPool(db.path, sqlitex.PoolOptions{
 		Flags: driver.OpenReadOnly, PoolSize: readConnections,
 	})

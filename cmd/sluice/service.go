@@ -48,7 +48,7 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 		return nil, err
 	}
 	svc, err := wiring.Open(ctx, wiring.Options{
-		Meter: meter, Config: o.Config, Look: o.Look, Holder: o.Holder, Quota: rations, Sources: collected, Refresh: refreshes,
+		Meter: meter, Config: o.Config, Look: o.Look, Read: o.Read, Holder: o.Holder, Quota: rations, Sources: collected, Refresh: refreshes,
 		Engine: engine.Config{Log: o.Log, Tracer: tracer}, Timers: wiring.Timers{Webhook: webhook.Options{UserAgent: "sluice/" + version()}},
 	})
 	if err != nil {

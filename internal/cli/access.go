@@ -94,7 +94,7 @@ func (a accessCommands) tokenRevoke(o *options) *cobra.Command {
 			"goes last. A token itself is not taken in the place of its name, and is sent nowhere.",
 		Args: oneName("token"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				name, err := a.tokenName(c.Context(), s, args[0])
 				if err != nil {
 					return err

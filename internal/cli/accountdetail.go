@@ -105,7 +105,7 @@ func (a accountCommands) accountPurge(o *options) *cobra.Command {
 			"`sluice account delete` only stops collecting.",
 		Args: oneAccount,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				account, err := s.Account(c.Context(), args[0])
 				if err != nil {
 					return err

@@ -64,7 +64,7 @@ func (a accountCommands) accountMove(o *options, verb, short string, move func(c
 	c := &cobra.Command{Use: verb + " LOGIN", Short: short,
 		Args: oneAccount,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				account, err := move(c.Context(), s, args[0], reason)
 				if err != nil {
 					return err
@@ -110,7 +110,7 @@ func (a accountCommands) accountSet(o *options) *cobra.Command {
 				}
 				settings.Token = &token
 			}
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				account, err := s.SetAccount(c.Context(), args[0], settings)
 				if err != nil {
 					return err

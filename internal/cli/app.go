@@ -10,8 +10,10 @@
 //     schedules.go, runs.go, jobs.go, quota.go, timers.go, snapshots.go (with dead
 //     letters), archive.go, access.go (tokens and the audit log), stats.go, export.go, sql.go, up.go, doctor.go, health.go,
 //     demo.go and demorefresh.go, simulate.go and simmaplestory.go, load.go.
-//   - follow.go, board.go, describe.go, screen.go, style.go, print.go: the progress
-//     of runs, and how things are shown.
+//   - reading.go: how data is read beside whoever holds the folder; announce.go: how
+//     a collection can be asked while it works, and what it refuses.
+//   - follow.go, board.go, fit.go, describe.go, brief.go, screen.go, style.go, print.go:
+//     the progress of runs, and how things are shown; top.go and topview.go: a whole service.
 package cli
 
 import (
@@ -66,8 +68,9 @@ type Service struct {
 type ServiceOptions struct {
 	// Config are the settings, as the command has changed them.
 	config.Config
-	// Look says that nothing may be made or migrated.
-	Look bool
+	// Look says that nothing may be made or migrated, and Read that nothing may be
+	// changed either: the data folder is not locked.
+	Look, Read bool
 	// Holder tells other processes who has the data folder.
 	Holder string
 	// Exposed says that other machines can reach the API.
@@ -206,7 +209,7 @@ func (a *App) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	addGrouped(root, "Collect:", upCommand{a}.up(o), collectCommand{a}.collect(o), accountCommands{a}.accounts(o),
 		snapshotCommands{a}.refresh(o), timerCommands{a}.timers(o))
-	addGrouped(root, "Look:", runCommands{a}.runs(o), jobCommands{a}.jobs(o), quotaCommands{a}.quota(o),
+	addGrouped(root, "Look:", topCommand{a}.top(o), runCommands{a}.runs(o), jobCommands{a}.jobs(o), quotaCommands{a}.quota(o),
 		snapshotCommands{a}.snapshots(o), statsCommands{a}.stats(o), exportCommand{a}.export(o), sqlCommand{a}.sql(o), compareCommand{a}.compare(o))
 	addGrouped(root, "Operate:", deadLetterCommands{a}.deadLetters(o), archiveCommands{a}.archive(o), notifyCommands{a}.notify(o), accessCommands{a}.tokens(o), accessCommands{a}.audit(o), doctorCommand{a}.doctor(o), healthCommand{a}.health(o),
 		keepCommands{a}.backup(o), keepCommands{a}.restore(o), keepCommands{a}.key(o), configCommands{a}.configuration(o), versionCommand{a}.version(o))

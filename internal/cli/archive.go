@@ -106,7 +106,7 @@ func (a archiveCommands) archiveVerify(o *options) *cobra.Command {
 				return err
 			}
 			q.Days = args
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				found, err := s.VerifyArchive(c.Context(), q)
 				if err != nil {
 					return err
@@ -172,7 +172,7 @@ func (a archiveCommands) archiveRestore(o *options) *cobra.Command {
 			if err := settleSelection(&q, &days, args); err != nil {
 				return err
 			}
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				done, err := s.RestoreArchive(c.Context(), q)
 				if err != nil {
 					return err
@@ -197,7 +197,7 @@ func (a archiveCommands) archiveExport(o *options) *cobra.Command {
 			if err := settleSelection(&q, &days, args); err != nil {
 				return err
 			}
-			return a.with(c.Context(), o, func(s *session) error { return a.exportArchive(c.Context(), s, q, out) })
+			return a.changing(c.Context(), o, func(s *session) error { return a.exportArchive(c.Context(), s, q, out) })
 		}}
 	selection(c, &q, &days)
 	c.Flags().StringVar(&out, "out", "", "file to write; standard output by default")
@@ -223,7 +223,7 @@ func (a archiveCommands) exportArchive(ctx context.Context, s *session, q wire.A
 func (a archiveCommands) archiveRun(o *options) *cobra.Command {
 	return &cobra.Command{Use: "run", Short: "Archive now what is old enough, instead of at the daily hour", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				done, err := s.RunArchive(c.Context())
 				if err != nil {
 					return err

@@ -16,13 +16,18 @@ import (
 type board struct {
 	narrator
 	screen *screen
-	// size is the terminal's; without a width lines are plain.
-	size size
+	// size is the terminal's; without a width lines are plain. measure, if set,
+	// tells it anew before each drawing.
+	size    size
+	measure func() size
 
 	runs  map[int64]engine.Progress
 	order []int64
-	drawn int
-	said  map[int64]saying
+	// drawn are the lines that stand, and folded how many they have become in a
+	// terminal of another width; 0 if it has the same.
+	drawn  []string
+	folded int
+	said   map[int64]saying
 }
 
 // saying is what was last said about a run in plain lines.
@@ -56,6 +61,9 @@ func (b *board) update(p engine.Progress) {
 // draw shows what there is to show.
 func (b *board) draw() {
 	if b.size.width > 0 {
+		if b.measure != nil {
+			b.measured(b.measure())
+		}
 		b.screen.draw(b.redraw)
 		return
 	}
@@ -79,58 +87,145 @@ func (b *board) say(p engine.Progress) {
 
 func (b *board) redraw(stands bool) string {
 	if !stands {
-		b.drawn = 0
+		b.drawn = nil
 	}
 	var s strings.Builder
-	if b.drawn > 0 {
-		fmt.Fprintf(&s, "\x1b[%dA", b.drawn)
+	if b.folded > 0 && stands {
+		// A terminal that was made narrower has folded the lines that stood there.
+		fmt.Fprintf(&s, "\x1b[%dA\x1b[J", b.folded)
+		b.drawn = nil
+	}
+	b.folded = 0
+	if len(b.drawn) > 0 {
+		fmt.Fprintf(&s, "\x1b[%dA", len(b.drawn))
 	}
 	rows := b.rows()
+	for range len(b.drawn) - len(rows) {
+		rows = append(rows, "")
+	}
 	for _, row := range rows {
 		s.WriteString("\x1b[2K" + row + "\n")
 	}
-	for range b.drawn - len(rows) {
-		s.WriteString("\x1b[2K\n")
-	}
-	b.drawn = max(b.drawn, len(rows))
+	b.drawn = rows
 	return s.String()
 }
 
-// rows are the active runs first, then the ended ones, as far as they fit, and
-// a line that sums up.
+// measured takes the terminal's size as it is now.
+func (b *board) measured(now size) {
+	if now == b.size || now.width == 0 {
+		return
+	}
+	b.size, b.folded = now, 0
+	for _, row := range b.drawn {
+		b.folded += max(1, (columnsIn(row)+now.width-1)/now.width)
+	}
+}
+
+// rows are the runs as far as they fit, and a line that sums up.
 func (b *board) rows() []string {
-	ids := slices.Clone(b.order)
-	slices.SortStableFunc(ids, func(x, y int64) int {
-		return rank(b.runs[x]) - rank(b.runs[y])
-	})
 	room := maxRows
 	if b.size.height > 0 {
 		// One line for the sum, one for the cursor.
 		room = min(room, max(b.size.height-2, 1))
 	}
-	var rows []string
-	for _, id := range ids[:min(len(ids), room)] {
+	return append(b.block(room), b.style.dim(clip(b.total(), b.size.width)))
+}
+
+// block is a line for each run: those that wait for a person, the other active
+// ones, then those that ended; and how many there is no room for.
+func (b *board) block(room int) []string {
+	ids := slices.Clone(b.order)
+	slices.SortStableFunc(ids, func(x, y int64) int { return rank(b.runs[x]) - rank(b.runs[y]) })
+	shown := len(ids)
+	if shown > room {
+		shown = max(room-1, 0)
+	}
+	rows := make([]string, 0, room)
+	for _, id := range ids[:shown] {
 		rows = append(rows, b.row(b.runs[id]))
 	}
-	return append(rows, b.style.dim(clip(b.total(), b.size.width)))
+	if shown == len(ids) {
+		return rows
+	}
+	return append(rows, b.style.dim(clip(b.unseen(ids[shown:]), b.size.width)))
+}
+
+// unseen says what there is no line for.
+func (b *board) unseen(ids []int64) string {
+	var waiting, failed int
+	for _, id := range ids {
+		p := b.runs[id]
+		switch {
+		case p.Status.Active() && len(p.Waits) > 0:
+			waiting++
+		case p.Failed > 0, !p.Status.Active() && p.Status != domain.RunCompleted:
+			failed++
+		}
+	}
+	text := fmt.Sprintf("… and %s more", count(int64(len(ids))))
+	if waiting > 0 {
+		text += fmt.Sprintf(", %s waiting", count(int64(waiting)))
+	}
+	if failed > 0 {
+		text += fmt.Sprintf(", %s incomplete", count(int64(failed)))
+	}
+	return text
 }
 
 func rank(p engine.Progress) int {
-	if p.Status.Active() {
+	switch {
+	case p.Status.Active() && waitsForPerson(p):
 		return 0
+	case p.Status.Active():
+		return 1
 	}
-	return 1
+	return 2
 }
 
-// row begins with what matters most: a narrow terminal cuts off its end.
+// columns are what a line has for the name and the bar, and how its pages are told.
+type columns struct {
+	name, bar, pages int
+	how              func(narrator, engine.Progress) string
+}
+
+func columnsFor(width int) columns {
+	switch {
+	case width >= 100:
+		return columns{20, 20, 15, narrator.pages}
+	case width >= 80:
+		return columns{16, 8, 13, narrator.pageCount}
+	}
+	return columns{14, 0, 4, narrator.share}
+}
+
+// row begins with what matters most: who, how far, why it waits, until when and
+// when it will be done. What it cost is told where there is room.
 func (b *board) row(p engine.Progress) string {
-	const barWidth = 20
-	line := fmt.Sprintf("%-20.20s %s %15s", domain.Printable(p.Login), b.bar(p, barWidth), b.pages(p))
-	if fortune := b.fortune(p, gapsUnknown); fortune != "" {
-		line += "  " + fortune + ";"
+	c := columnsFor(b.size.width)
+	line := column(domain.Printable(p.Login), c.name)
+	if c.bar > 0 {
+		line += " " + b.bar(p, c.bar)
+	}
+	line += fmt.Sprintf(" %*s", c.pages, c.how(b.narrator, p))
+	fortune := b.fortune(p, gapsUnknown)
+	if columnsIn(line)+2+columnsIn(fortune) > b.size.width {
+		fortune = b.brief(p)
+	}
+	if fortune != "" {
+		line += "  " + fortune
+	}
+	// A few letters of what it cost would tell nobody anything.
+	if fortune != "" && columnsIn(line)+effortRoom > b.size.width {
+		return clip(line, b.size.width)
+	}
+	if fortune != "" {
+		line += ";"
 	}
 	return clip(line+" "+b.effort(p), b.size.width)
 }
+
+// effortRoom is what is needed at least to tell what a run cost.
+const effortRoom = 14
 
 func (b *board) bar(p engine.Progress, width int) string {
 	full := 0
@@ -149,16 +244,26 @@ func (b *board) bar(p engine.Progress, width int) string {
 	return bar
 }
 
+// total begins with the time of day: it shows that the board lives, also while
+// nothing happens.
 func (b *board) total() string {
 	var done, calls, documents int64
+	var ends time.Time
 	for _, p := range b.runs {
 		if !p.Status.Active() {
 			done++
 		}
 		calls += p.Calls
 		documents += p.Documents
+		if p.Forecast != nil && p.Forecast.Ends.After(ends) {
+			ends = p.Forecast.Ends
+		}
 	}
-	return fmt.Sprintf("%d of %d accounts done, %s calls, %s documents", done, len(b.runs), count(calls), count(documents)) + b.outlook()
+	text := fmt.Sprintf("%s  %d of %d accounts done", b.now().Local().Format(time.TimeOnly), done, len(b.runs))
+	if !ends.IsZero() {
+		text += ", all at about " + b.clock(ends)
+	}
+	return text + fmt.Sprintf(", %s calls, %s documents", count(calls), count(documents)) + b.outlook()
 }
 
 // outlook sums up what is left, bucket by bucket, and names what it hangs on.
@@ -189,31 +294,9 @@ func (b *board) outlook() string {
 	if last.Ends.IsZero() {
 		return text
 	}
-	text += " calls, until about " + b.clock(last.Ends) + "; " + last.Bottleneck + " is the bottleneck"
+	text += " calls; " + last.Bottleneck + " is the bottleneck"
 	if gain := last.Ends.Sub(last.EndsWithOneMore).Round(time.Second); gain > time.Second {
 		text += ", one more owner's token would save " + gain.String()
 	}
 	return text
-}
-
-// clip cuts a line to the terminal's width; escape sequences take no room.
-func clip(line string, width int) string {
-	seen, escape, painted := 0, false, false
-	for i, r := range line {
-		switch {
-		case r == '\x1b':
-			escape, painted = true, true
-		case escape:
-			escape = r != 'm'
-		default:
-			if seen++; seen <= width {
-				continue
-			}
-			if painted {
-				return line[:i] + "\x1b[0m"
-			}
-			return line[:i]
-		}
-	}
-	return line
 }

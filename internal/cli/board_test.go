@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"sluice/internal/domain"
 	"sluice/internal/engine"
@@ -199,7 +198,7 @@ func TestRedrawInPlace(t *testing.T) {
 	if len(m.rows) != 4 {
 		t.Fatalf("three runs and their sum take %d rows: %q", len(m.rows), m.rows)
 	}
-	for i, want := range []string{"user-2 ", "user-3 ", "user-1 ", "1 of 3 accounts done, 6 calls, 600 documents"} {
+	for i, want := range []string{"user-2 ", "user-3 ", "user-1 ", "12:00:00  1 of 3 accounts done, 6 calls, 600 documents"} {
 		if !strings.HasPrefix(m.rows[i], want) {
 			t.Errorf("row %d is %q, want %q…", i, m.rows[i], want)
 		}
@@ -211,7 +210,7 @@ func TestRedrawInPlace(t *testing.T) {
 	// A message pushes the board down; nothing of it is overwritten.
 	fmt.Fprintln(b.screen, "a message")
 	b.draw()
-	if len(m.rows) != 9 || m.rows[4] != "a message" || !strings.HasPrefix(m.rows[8], "1 of 3") {
+	if len(m.rows) != 9 || m.rows[4] != "a message" || !strings.Contains(m.rows[8], "1 of 3") {
 		t.Errorf("after a message: %q", m.rows)
 	}
 }
@@ -228,11 +227,11 @@ func TestBoardFitsTheTerminal(t *testing.T) {
 			t.Errorf("%+v: %d rows", s, len(m.rows))
 		}
 		for _, row := range m.rows {
-			if n := utf8.RuneCountInString(row); n > s.width {
+			if n := columnsIn(row); n > s.width {
 				t.Errorf("%+v: a row of %d characters: %q", s, n, row)
 			}
 		}
-		if last := m.rows[len(m.rows)-1]; !strings.HasPrefix(last, "0 of 50 accounts") {
+		if last := m.rows[len(m.rows)-1]; !strings.HasPrefix(last, "12:00:00  0 of 50") {
 			t.Errorf("%+v: the sum is missing: %q", s, last)
 		}
 	}
@@ -254,11 +253,12 @@ func TestClip(t *testing.T) {
 		want  string
 	}{
 		{"abc", 3, "abc"},
-		{"abcd", 3, "abc"},
-		{"█░█░", 2, "█░"},
-		{"\x1b[31mabcd\x1b[0m", 2, "\x1b[31mab\x1b[0m"},
+		{"abcd", 3, "ab…"},
+		{"█░█░", 2, "█…"},
+		{"\x1b[31mabcd\x1b[0m", 2, "\x1b[31ma…\x1b[0m"},
 		{"\x1b[31mab\x1b[0m", 2, "\x1b[31mab\x1b[0m"},
 		{"", 0, ""},
+		{"ab", 0, ""},
 	} {
 		if got := clip(tc.line, tc.width); got != tc.want {
 			t.Errorf("clip(%q, %d) = %q, want %q", tc.line, tc.width, got, tc.want)

@@ -92,12 +92,31 @@ func (a collectCommand) signups(logins []string, tokens tokens, stored bool) ([]
 	return requests, nil
 }
 
-func (a collectCommand) collectAll(ctx context.Context, o *options, requests []engine.Signup) (err error) {
-	s, err := a.connect(ctx, o, "sluice collect", toWork)
-	if err != nil {
+// collectAll collects in this process, or has it done by the one that holds the data
+// folder; if that ends before, this one goes on.
+func (a collectCommand) collectAll(ctx context.Context, o *options, requests []engine.Signup) error {
+	for {
+		s, err := a.connect(ctx, o, "sluice collect", toWork)
+		if err != nil {
+			return err
+		}
+		err = a.collectOnce(ctx, s, o, requests)
+		if err == nil || !a.handedOn(ctx, o, s, err) {
+			return err
+		}
+		say(a.screen, "sluice: the process that collected has ended; going on here\n")
+	}
+}
+
+func (a collectCommand) collectOnce(ctx context.Context, s *session, o *options, requests []engine.Signup) (err error) {
+	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
+	if err := o.refuseIgnored(s); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
+	if s.local != nil {
+		stop := a.announce(ctx, o, s.local)
+		defer func() { err = errors.Join(err, stop()) }()
+	}
 	return s.unlessFailed(ctx, func(ctx context.Context) error { return a.collectIn(ctx, s, o, requests) })
 }
 
@@ -110,7 +129,7 @@ func (a collectCommand) collectIn(ctx context.Context, s *session, o *options, r
 			return err
 		}
 	}
-	last, err := a.follow(ctx, s, order)
+	last, err := a.follow(ctx, s, order, false)
 	if err != nil {
 		return err
 	}
@@ -164,6 +183,7 @@ func (a collectCommand) addLedgers(ctx context.Context, s *session, sum *summary
 			return err
 		}
 		sum.Results[i].Ledger = detail.LedgerSummary
+		sum.Results[i].Unknown = sum.Results[i].doubts().names()
 	}
 	return nil
 }

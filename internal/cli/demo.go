@@ -232,7 +232,7 @@ func (d *demonstration) collect(ctx context.Context, url string) error {
 		}
 		order = append(order, run.ID)
 	}
-	last, err := d.follow(ctx, s, order)
+	last, err := d.follow(ctx, s, order, false)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,17 @@ func (n narrator) pages(p engine.Progress) string {
 	return fmt.Sprintf("%s/%s pages", count(p.Done()), count(p.Known))
 }
 
+// pageCount is pages without the word, and share how much of them is done: for
+// lines with little room.
+func (n narrator) pageCount(p engine.Progress) string { return count(p.Done()) + "/" + count(p.Known) }
+
+func (n narrator) share(p engine.Progress) string {
+	if p.Known == 0 {
+		return "0%"
+	}
+	return fmt.Sprintf("%d%%", 100*p.Done()/p.Known)
+}
+
 // fortune is what matters most about a run: how it ended, or what it waits for
 // and when it will end. It is empty when there is nothing to say yet. That all
 // jobs succeeded does not make a run complete: its ledger does.

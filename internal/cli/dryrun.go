@@ -27,6 +27,9 @@ func (a collectCommand) dryRun(ctx context.Context, o *options, requests []engin
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
+	if err := o.refuseIgnored(s); err != nil {
+		return err
+	}
 	results := make([]engine.DryRun, len(requests))
 	for i, r := range requests {
 		if results[i], err = s.DryRun(ctx, wire.DryRunRequest{Source: r.Source, Login: r.Login, Token: r.Token}); err != nil {

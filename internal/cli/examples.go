@@ -46,6 +46,9 @@ var examples = map[string]string{
 	"timer stats":  `  sluice timer stats --hours 1`,
 	"timer missed": `  sluice timer missed`,
 
+	"top": `  sluice top
+  sluice top --once
+  sluice top -o json`,
 	"run": `  sluice run list --active
   sluice run show 8 --ledger`,
 	"run list": `  sluice run list --active

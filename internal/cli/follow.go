@@ -4,9 +4,14 @@ import (
 	"context"
 	"iter"
 	"maps"
+	"os"
+	"os/signal"
 	"slices"
+	"syscall"
 	"time"
 
+	"sluice/internal/backoff"
+	"sluice/internal/domain"
 	"sluice/internal/engine"
 )
 
@@ -19,14 +24,18 @@ const (
 	// A stream can miss what happened before it began, so the truth is read
 	// again: soon at first, then ever more rarely.
 	readAgain, readAgainMax = time.Second, 30 * time.Second
+	// A stream that broke off is begun again, ever more rarely; after so many times
+	// nobody seems to be there any more.
+	resumeTimes = 7
 )
 
 // follow shows the progress of runs until each has ended or waits for a
-// person. It returns their last state by run id.
-func (a *App) follow(ctx context.Context, s *session, runs []int64) (map[int64]engine.Progress, error) {
+// person. It returns their last state by run id. If resume is set, a stream that
+// breaks off is begun again.
+func (a *App) follow(ctx context.Context, s *session, runs []int64, resume bool) (map[int64]engine.Progress, error) {
 	f := &following{
-		board: newBoard(a.screen, a.style(a.Err), terminalSize(a.Err), a.Now),
-		last:  make(map[int64]engine.Progress, len(runs)), open: map[int64]bool{},
+		board: newBoard(a.screen, a.style(a.Err), terminalSize(a.Err), a.Now), resume: resume,
+		last: make(map[int64]engine.Progress, len(runs)), open: map[int64]bool{},
 		read: func(ctx context.Context, id int64) (engine.Progress, error) {
 			detail, err := s.Run(ctx, id, false)
 			return detail.Progress, err
@@ -41,8 +50,13 @@ func (a *App) follow(ctx context.Context, s *session, runs []int64) (map[int64]e
 	}
 	stream, cancel := context.WithCancel(ctx)
 	defer cancel()
+	f.board.measure = func() size { return terminalSize(a.Err) }
+	f.resized = make(chan os.Signal, 1)
+	signal.Notify(f.resized, syscall.SIGWINCH)
+	defer signal.Stop(f.resized)
 	// Runs that end before the stream begins must be in it as well.
-	return f.last, f.watch(ctx, watched(stream, s, slices.Min(runs)-1))
+	after := slices.Min(runs) - 1
+	return f.last, f.watch(ctx, streamed(stream, resume, func() iter.Seq2[engine.Progress, error] { return s.WatchAfter(stream, after) }))
 }
 
 // following is what is known about the runs that are followed.
@@ -53,6 +67,11 @@ type following struct {
 	open map[int64]bool
 	// read asks for the truth about a run.
 	read func(ctx context.Context, id int64) (engine.Progress, error)
+	// resume says that a service which does not answer is waited for, and told that
+	// this was said.
+	resume, told bool
+	// resized tells of a terminal that has another size now.
+	resized chan os.Signal
 }
 
 // reread takes the truth about runs.
@@ -78,7 +97,7 @@ func (f *following) take(p engine.Progress) {
 }
 
 // watch draws what the events tell until no run is open.
-func (f *following) watch(ctx context.Context, events <-chan event) error {
+func (f *following) watch(ctx context.Context, events <-chan event[engine.Progress]) error {
 	// Whatever happens is drawn in the end, even if nothing follows it.
 	var draw, again <-chan time.Time
 	if f.board.size.width > 0 {
@@ -92,18 +111,18 @@ func (f *following) watch(ctx context.Context, events <-chan event) error {
 	for len(f.open) > 0 {
 		select {
 		case e := <-events:
-			if e.err != nil {
-				return e.err
+			if err := f.heard(e.err, e.last); err != nil {
+				return err
 			}
-			if _, ours := f.last[e.progress.ID]; !ours {
+			if _, ours := f.last[e.told.ID]; !ours || e.err != nil {
 				continue
 			}
-			f.take(e.progress)
+			f.take(e.told)
 			if draw == nil {
 				draw = time.After(drawPause)
 			}
 		case <-read.C:
-			if err := f.reread(ctx, slices.Values(slices.Collect(maps.Keys(f.open)))); err != nil {
+			if err := f.heard(f.reread(ctx, slices.Values(slices.Collect(maps.Keys(f.open)))), false); err != nil {
 				return err
 			}
 			pause = min(2*pause, readAgainMax)
@@ -116,28 +135,66 @@ func (f *following) watch(ctx context.Context, events <-chan event) error {
 			f.board.draw()
 		case <-again:
 			f.board.draw()
+		case <-f.resized:
+			f.board.draw()
 		}
 	}
 	f.board.draw()
 	return nil
 }
 
-// event is what a stream told, or why it ended.
-type event struct {
-	progress engine.Progress
-	err      error
+// heard judges what went wrong with the service: where it is waited for, one that
+// does not answer is only told of, until it was the last time.
+func (f *following) heard(err error, last bool) error {
+	if err == nil || last || !f.resume || domain.CodeOf(err) != domain.CodeUnavailable {
+		f.told = f.told && err != nil
+		return err
+	}
+	if !f.told {
+		f.told = true
+		say(f.board.screen, "sluice: %v; watching again\n", err)
+	}
+	return nil
 }
 
-// watched turns the stream of progress into a channel, until ctx ends.
-func watched(ctx context.Context, s *session, after int64) <-chan event {
-	events := make(chan event)
+// event is what a stream told, or why it ended; last says that it is not begun
+// again.
+type event[T any] struct {
+	told T
+	err  error
+	last bool
+}
+
+// streamed turns a stream into a channel, until ctx ends. One that breaks off is
+// begun again if resume is set: each begins with how things stand.
+func streamed[T any](ctx context.Context, resume bool, stream func() iter.Seq2[T, error]) <-chan event[T] {
+	events := make(chan event[T])
+	send := func(e event[T]) bool {
+		select {
+		case events <- e:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
 	go func() {
-		for p, err := range s.WatchAfter(ctx, after) {
-			select {
-			case events <- event{p, err}:
-			case <-ctx.Done():
+		pause := readAgain
+		for times := 1; ; times++ {
+			for told, err := range stream() {
+				e := event[T]{told: told, err: err}
+				if err == nil {
+					times, pause = 0, readAgain
+				} else {
+					e.last = !resume || times >= resumeTimes || domain.CodeOf(err) != domain.CodeUnavailable
+				}
+				if !send(e) || e.last {
+					return
+				}
+			}
+			if !resume || !backoff.Sleep(ctx, pause) {
 				return
 			}
+			pause = min(2*pause, readAgainMax)
 		}
 	}()
 	return events

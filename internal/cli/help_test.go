@@ -11,7 +11,7 @@ import (
 	"sluice/internal/config"
 )
 
-var update = flag.Bool("update", false, "write docs/cli.md anew")
+var update = flag.Bool("update", false, "write docs/cli.md and the pictures of boards anew")
 
 // shellWords splits a line as a shell does that knows quotes and remarks.
 func shellWords(t *testing.T, line string) (words []string) {

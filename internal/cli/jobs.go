@@ -85,7 +85,7 @@ func (a jobCommands) jobRetry(o *options) *cobra.Command {
 	var in wire.JobsRequest
 	c := &cobra.Command{Use: "retry JOB | --all", Short: "Retry a failed job, or all that a filter selects, and resume their runs", Args: b.one,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				if b.all {
 					in.All, in.DryRun = true, b.dry
 					sum, err := b.carryOut(func(cursor string) (wire.BulkAnswer, error) {

@@ -64,7 +64,7 @@ run it with --drop-old at last. Backups of the time before need the key of that 
 				return usage("--prepare is the first step and --drop-old the last; give one of them")
 			}
 			if !o.Servers.Shared() {
-				if err := a.needData(o.Service.DataDir, toLook); err != nil {
+				if err := a.needData(o.Service.DataDir, toChange); err != nil {
 					return err
 				}
 			}

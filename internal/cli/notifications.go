@@ -29,7 +29,7 @@ func (a notifyCommands) notifyTest(o *options) *cobra.Command {
 			if len(args) == 1 {
 				target = args[0]
 			}
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				done, err := s.TestNotifications(c.Context(), target)
 				if err != nil {
 					return err
@@ -103,7 +103,7 @@ func (a notifyCommands) notifyRetry(o *options) *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				n, err := s.RetryNotification(c.Context(), args[0])
 				if err != nil {
 					return err

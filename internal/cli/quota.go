@@ -48,7 +48,7 @@ func (a quotaCommands) quotaReset(o *options) *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				q, err := s.ResetQuota(c.Context(), args[0])
 				if err != nil {
 					return err

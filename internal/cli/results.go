@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,6 +27,9 @@ type result struct {
 	// Paused is set when the account waits for a person.
 	Paused     bool            `json:"paused,omitempty"`
 	Statistics json.RawMessage `json:"statistics,omitempty"`
+	// Unknown are the parts of the statistics that are too small, as something of
+	// them was not collected.
+	Unknown []string `json:"unknown,omitempty"`
 }
 
 func resultOf(p engine.Progress) result {
@@ -71,22 +73,44 @@ func (s summary) runsText() string {
 	return strings.Join(parts, ", ")
 }
 
-// exit turns what happened into the error that sets the exit code.
+// exit turns what happened into the error that sets the exit code, and is the last
+// line that is printed: every account of which something is missing, with how much.
 func (s summary) exit() error {
-	var failed error
+	var missing []string
+	code := exitFailed
 	for _, r := range s.Results {
-		switch {
-		case r.Paused:
-			return &exitError{exitUnauthorized, errors.New(r.Login + " is paused: " + r.Reason)}
-		case r.Status != domain.RunCompleted && failed == nil:
-			failed = errors.New("the collection of " + r.Login + " ended " + r.Status.String() + ": " + r.Reason)
-		case r.FailedJobs > 0 && failed == nil:
-			failed = fmt.Errorf("the collection of %s is incomplete: `sluice job list --run %d --status FAILED` shows what is missing", r.Login, r.Run)
-		case r.Ledger.Gaps > 0 && failed == nil:
-			failed = fmt.Errorf("the collection of %s is incomplete: `sluice run show %d --ledger` shows what is missing", r.Login, r.Run)
+		if text := r.missing(); text != "" {
+			missing = append(missing, r.Login+": "+text)
+		}
+		if r.Paused {
+			code = exitUnauthorized
 		}
 	}
-	return failed
+	if len(missing) == 0 {
+		return nil
+	}
+	return &exitError{code, fmt.Errorf("INCOMPLETE: %s of %s: %s", count(int64(len(missing))), plural(s.Accounts, "account"), strings.Join(missing, "; "))}
+}
+
+// missing says what is not there of an account, and how to learn more; nothing if
+// all of it is.
+func (r result) missing() string {
+	counts := fmt.Sprintf("%s of %s stored", count(int64(r.Ledger.PagesStored)), plural(r.Ledger.PagesKnown, "page"))
+	if r.Ledger.PagesKnown == 0 {
+		counts = plural(int(r.Documents), "document")
+	}
+	switch {
+	case r.Paused:
+		return "paused, " + counts + ": " + r.Reason
+	case r.Status != domain.RunCompleted:
+		return r.Status.String() + ", " + counts + ": " + r.Reason
+	case r.FailedJobs > 0:
+		return fmt.Sprintf("%s failed, %s, %s (`sluice job list --run %d --status FAILED` shows them)",
+			plural(int(r.FailedJobs), "job"), plural(r.Ledger.Gaps, "gap"), counts, r.Run)
+	case r.Ledger.Gaps > 0:
+		return fmt.Sprintf("%s, %s (`sluice run show %d --ledger` shows what is missing)", plural(r.Ledger.Gaps, "gap"), counts, r.Run)
+	}
+	return ""
 }
 
 // printResults writes what became of every account, and its statistics.
@@ -105,36 +129,52 @@ func (a collectCommand) printResults(sum summary) error {
 			printLedger(a.Out, r.Ledger)
 		}
 		if r.Statistics == nil {
+			say(a.Out, "  %-14s %s: the run did not complete\n", "statistics", unknown)
 			continue
 		}
 		var st stats.Account
 		if err := json.Unmarshal(r.Statistics, &st); err != nil {
 			return fmt.Errorf("read the statistics of %s: %w", r.Login, err)
 		}
-		a.printStatistics(st)
+		a.printStatistics(st, r.doubts())
 	}
 	return nil
 }
 
-func (a collectCommand) printStatistics(st stats.Account) {
+func (a collectCommand) printStatistics(st stats.Account, doubt doubts) {
 	line := func(what, format string, args ...any) {
 		say(a.Out, "  %-14s "+format+"\n", append([]any{what}, args...)...)
 	}
-	line("repositories", "%s owned, %s stars received", count(st.Repositories.Owned), count(st.Repositories.Stars))
-	line("commits", "%s (%s lines added, %s deleted), %s",
+	// What a part of was not collected is not what there is, and nothing is not none.
+	fact := func(part string, known int64, format string, args ...any) {
+		switch {
+		case doubt[part] && known == 0:
+			line(part, unknown)
+		case doubt[part]:
+			line(part, unknown+"; so far "+format, args...)
+		default:
+			line(part, format, args...)
+		}
+	}
+	fact(ofRepositories, st.Repositories.Owned, "%s owned, %s stars received", count(st.Repositories.Owned), count(st.Repositories.Stars))
+	fact(ofCommits, st.Commits.Own, "%s (%s lines added, %s deleted), %s",
 		count(st.Commits.Own), count(st.Commits.Additions), count(st.Commits.Deletions), st.ToOthers(st.Commits.ToOthers))
-	line("issues", "%s opened, %s solved", count(st.Issues.Opened), count(st.Issues.Solved))
-	line("pull requests", "%s opened, %s merged, %s", count(st.Pulls.Opened), count(st.Pulls.Merged), st.ToOthers(st.Pulls.MergedToOthers))
+	fact(ofIssues, st.Issues.Opened+st.Issues.Solved, "%s opened, %s solved", count(st.Issues.Opened), count(st.Issues.Solved))
+	fact(ofPulls, st.Pulls.Opened, "%s opened, %s merged, %s", count(st.Pulls.Opened), count(st.Pulls.Merged), st.ToOthers(st.Pulls.MergedToOthers))
 	if !st.OthersCollected {
 		line("", "?: repositories of others were not collected; --contributed does")
 	}
-	line("activity", "%s on %s; longest streak %s", count(st.Activity.Total), plural(int(st.Activity.ActiveDays), "day"), plural(int(st.Activity.Longest.Days), "day"))
+	fact(ofActivity, st.Activity.Total, "%s on %s; longest streak %s", count(st.Activity.Total), plural(int(st.Activity.ActiveDays), "day"), plural(int(st.Activity.Longest.Days), "day"))
 	if len(st.Languages) > 0 {
 		names := make([]string, 0, 3)
 		for _, l := range st.Languages[:min(3, len(st.Languages))] {
 			names = append(names, l.Name)
 		}
 		line("languages", "%s", strings.Join(names, ", "))
+	}
+	if doubt.any() {
+		line("scores", unknown)
+		return
 	}
 	line("scores", "activity %.1f, impact %.1f", st.Scores.Activity, st.Scores.Impact)
 }

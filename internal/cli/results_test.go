@@ -28,9 +28,9 @@ func TestSummary(t *testing.T) {
 		says string
 	}{
 		"complete": {[]engine.Progress{complete}, exitOK, ""},
-		"failed":   {[]engine.Progress{complete, failed}, exitFailed, "user-2 ended FAILED: no such user"},
+		"failed":   {[]engine.Progress{complete, failed}, exitFailed, "INCOMPLETE: 1 of 2 accounts: user-2: FAILED, 100 documents: no such user"},
 		// What a person must renew comes before what merely failed.
-		"paused":  {[]engine.Progress{failed, complete, paused}, exitUnauthorized, "user-3 is paused: renew the token"},
+		"paused":  {[]engine.Progress{failed, complete, paused}, exitUnauthorized, "INCOMPLETE: 2 of 3 accounts: user-2: FAILED, 100 documents: no such user; user-3: paused, 0 documents: renew the token"},
 		"partial": {[]engine.Progress{complete, partial}, exitFailed, "`sluice job list --run 4 --status FAILED`"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestPrintResults(t *testing.T) {
 	if err := a.printResults(sum); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"ann: COMPLETED, 1,234 documents with 5 calls\n", "commits        1,500 (7 lines added, 0 deleted), ? to others",
+	for _, want := range []string{"ann: COMPLETED, 1,234 documents with 5 calls\n", "commits        unknown; so far 1,500 (7 lines added, 0 deleted), ? to others", "issues         unknown\n", "scores         unknown\n", "statistics     unknown: the run did not complete\n",
 		"  2 of 3 pages stored, 7 gaps; 0 items of 1 resource\n", "    LIST repo:1: unknown because 1 page failed: 502\n", "    and 6 more", "languages      Go\n", "bob: PAUSED, 0 documents with 0 calls (renew the token)\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("does not say %q:\n%s", want, out.String())

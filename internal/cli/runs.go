@@ -83,7 +83,7 @@ func (a runCommands) runShow(o *options) *cobra.Command {
 					return printJSON(a.Out, r)
 				}
 				a.printRun(r)
-				if s.local != nil && r.Status.Active() {
+				if s.idle() && r.Status.Active() {
 					fmt.Fprintln(a.Out, "  nothing works on it now: no service runs on this data folder")
 				}
 				return nil
@@ -158,7 +158,7 @@ func (a runCommands) runCancel(o *options) *cobra.Command {
 	var in wire.RunsRequest
 	c := &cobra.Command{Use: "cancel RUN | --all", Short: "Cancel a run, or all that a filter selects; what they stored stays", Args: b.one,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				if b.all {
 					in.All, in.DryRun, in.Status = true, b.dry, strings.ToUpper(in.Status)
 					sum, err := b.carryOut(func(cursor string) (wire.BulkAnswer, error) {

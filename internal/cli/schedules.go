@@ -36,7 +36,11 @@ func (a accountCommands) accountSchedule(o *options) *cobra.Command {
 			if _, err := policy.Parse(); err != nil {
 				return usage("%v", err)
 			}
-			return a.with(c.Context(), o, func(s *session) error {
+			why := toRead
+			if given > 0 {
+				why = toChange
+			}
+			return a.within(c.Context(), o, why, func(s *session) error {
 				var shown wire.Schedule
 				var err error
 				if given > 0 {
@@ -134,7 +138,7 @@ func (a accountCommands) accountDelete(o *options) *cobra.Command {
 func (a runCommands) runChange(o *options, use, short string, args cobra.PositionalArgs, change func(ctx context.Context, s *session, args []string) (domain.Run, error)) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: args,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				r, err := change(c.Context(), s, args)
 				if err != nil {
 					return err

@@ -3,15 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"regexp"
-	"sync"
 	"time"
 
-	"sluice/internal/access"
 	"sluice/internal/backup"
 	"sluice/internal/client"
 	"sluice/internal/domain"
@@ -24,7 +21,15 @@ type session struct {
 	// on in it.
 	local *Service
 	calls *inProcess
+	// folder reads what the data folder holds where the service that has it does
+	// not answer; nil if there is no such service.
+	folder *besides
+	// held says that another process holds the data folder that is read.
+	held bool
 }
+
+// idle says that nothing works on the data: there is no service.
+func (s *session) idle() bool { return s.local != nil && !s.held }
 
 // callPatience is how long a service in this process may take to end calls whose
 // answers were read: the audit log has their outcome then.
@@ -32,6 +37,9 @@ const callPatience = 10 * time.Second
 
 // Close ends the session; a local service stops gracefully until ctx ends.
 func (s *session) Close(ctx context.Context) error {
+	if s.folder != nil {
+		return s.folder.close(ctx)
+	}
 	if s.local == nil {
 		return nil
 	}
@@ -79,8 +87,11 @@ var holderURL = regexp.MustCompile(`at (https?://[^\s,)]+)`)
 type purpose int
 
 const (
-	// toLook needs data that is there already, and makes nothing.
-	toLook purpose = iota
+	// toRead needs data that is there already, and changes nothing: it takes no
+	// lock, and is done beside whoever holds the data folder.
+	toRead purpose = iota
+	// toChange needs data that is there already, and makes no more.
+	toChange
 	// toAdd needs a folder; data may begin in it.
 	toAdd
 	// toBegin makes what is missing, also the folder: data begins with it.
@@ -97,18 +108,32 @@ func (a *App) connect(ctx context.Context, o *options, holder string, why purpos
 	}
 	if !o.Servers.Shared() {
 		who := a.Holder(o.Service.DataDir)
-		if m := holderURL.FindStringSubmatch(who); m != nil {
+		switch m := holderURL.FindStringSubmatch(who); {
+		case m != nil && why == toRead:
+			return a.readBeside(ctx, o, m[1])
+		case m != nil:
 			return a.remote(o, m[1])
+		case why == toRead && who != "":
+			s, err := a.open(ctx, o, holder, why)
+			if err == nil {
+				s.held = true
+			}
+			return s, err
 		}
 		if err := a.needData(o.Service.DataDir, why); err != nil && who == "" {
 			return nil, err
 		}
 	}
+	return a.open(ctx, o, holder, why)
+}
+
+// open is a session with a service in this process.
+func (a *App) open(ctx context.Context, o *options, holder string, why purpose) (*session, error) {
 	so, err := a.service(o, holder)
 	if err != nil {
 		return nil, err
 	}
-	so.Look = why == toLook
+	so.Read, so.Look = why == toRead, why == toRead || why == toChange
 	svc, err := a.Open(ctx, so)
 	if err != nil {
 		return nil, err
@@ -132,11 +157,11 @@ func (a *App) needData(dir string, why purpose) error {
 	if err := backup.NotBeingRestored(dir); err != nil {
 		return err
 	}
-	if _, err := os.Stat(dir); (why == toLook || why == toAdd) && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(dir); (why == toRead || why == toChange || why == toAdd) && errors.Is(err, fs.ErrNotExist) {
 		return domain.Errorf(domain.CodeNotFound,
 			"there is no data folder %s: collect something first, or name the folder with --data-dir or a service with --server", dir)
 	}
-	if why == toLook && !a.hasData(dir) {
+	if (why == toRead || why == toChange) && !a.hasData(dir) {
 		return domain.Errorf(domain.CodeNotFound,
 			"there is no data in %s yet: `sluice collect LOGIN` collects some, `sluice up` starts a service; or name another folder with --data-dir or a service with --server", dir)
 	}
@@ -157,9 +182,14 @@ func (a *App) remote(o *options, url string) (*session, error) {
 	return &session{Client: c}, nil
 }
 
-// with runs fn in a session that looks at, or changes, what is there.
+// with runs fn in a session that reads what is there.
 func (a *App) with(ctx context.Context, o *options, fn func(*session) error) error {
-	return a.within(ctx, o, toLook, fn)
+	return a.within(ctx, o, toRead, fn)
+}
+
+// changing runs fn in a session that changes what is there.
+func (a *App) changing(ctx context.Context, o *options, fn func(*session) error) error {
+	return a.within(ctx, o, toChange, fn)
 }
 
 // within runs fn in a session that does not work on jobs.
@@ -170,109 +200,3 @@ func (a *App) within(ctx context.Context, o *options, why purpose, fn func(*sess
 	}
 	return errors.Join(fn(s), s.Close(context.WithoutCancel(ctx)))
 }
-
-// inProcess carries requests to a handler in this process, streaming the body
-// of the answer as it is written. They are those of whoever runs the command.
-type inProcess struct {
-	handler http.Handler
-	who     access.Identity
-	// under counts the calls that the handler has not ended.
-	under sync.WaitGroup
-}
-
-// RoundTrip implements http.RoundTripper.
-func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	reader, writer := io.Pipe()
-	answer := &pipedAnswer{header: http.Header{}, body: writer, begun: make(chan struct{})}
-	ctx, end := context.WithCancel(access.WithIdentity(r.Context(), t.who))
-	request := r.Clone(ctx)
-	request.RequestURI, request.RemoteAddr, request.Host = r.URL.RequestURI(), "127.0.0.1:0", r.URL.Host
-	if request.Body == nil {
-		request.Body = http.NoBody
-	}
-	res := &http.Response{
-		Body: &pipedBody{reader, end}, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1, Trailer: http.Header{},
-	}
-	// Whoever gives up reads no more, and lets the handler's writes fail.
-	context.AfterFunc(r.Context(), func() { _ = reader.CloseWithError(r.Context().Err()) })
-	t.under.Go(func() {
-		defer end()
-		answer.finish(t.serve(answer, request), res.Trailer)
-	})
-	select {
-	case <-answer.begun:
-	case <-r.Context().Done():
-	}
-	// Both may have come at once.
-	if err := r.Context().Err(); err != nil {
-		return nil, err
-	}
-	res.StatusCode, res.Status, res.Header = answer.status, http.StatusText(answer.status), answer.sent
-	return res, nil
-}
-
-// pipedBody is the body of an answer. Who closes it has gone, as one who closes a
-// connection: the handler is told.
-type pipedBody struct {
-	*io.PipeReader
-	end context.CancelFunc
-}
-
-// Close implements io.Closer.
-func (b *pipedBody) Close() error {
-	b.end()
-	return b.PipeReader.Close()
-}
-
-// serve calls the handler; one that gives up in the middle of its answer cuts
-// it short, as it would cut a connection.
-func (t *inProcess) serve(w http.ResponseWriter, r *http.Request) (err error) {
-	defer func() {
-		cause := recover()
-		if failure, ok := cause.(error); ok && errors.Is(failure, http.ErrAbortHandler) {
-			err = io.ErrUnexpectedEOF
-		} else if cause != nil {
-			panic(cause)
-		}
-	}()
-	t.handler.ServeHTTP(w, r)
-	return nil
-}
-
-// pipedAnswer is a response that is read while it is written.
-type pipedAnswer struct {
-	header http.Header
-	body   *io.PipeWriter
-	once   sync.Once
-	begun  chan struct{}
-	status int
-	// sent is the header as it was when the answer began.
-	sent http.Header
-}
-
-// Header implements http.ResponseWriter.
-func (p *pipedAnswer) Header() http.Header { return p.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (p *pipedAnswer) WriteHeader(status int) {
-	p.once.Do(func() { p.status, p.sent = status, p.header.Clone(); close(p.begun) })
-}
-
-// finish ends the answer. Trailers, announced as HTTP demands, are there when
-// the reader comes to the end.
-func (p *pipedAnswer) finish(err error, trailer http.Header) {
-	p.WriteHeader(http.StatusOK)
-	for _, name := range p.sent.Values("Trailer") {
-		trailer[http.CanonicalHeaderKey(name)] = p.header.Values(name)
-	}
-	_ = p.body.CloseWithError(err) // never fails; without an error it is the end
-}
-
-// Write implements http.ResponseWriter.
-func (p *pipedAnswer) Write(b []byte) (int, error) {
-	p.WriteHeader(http.StatusOK)
-	return p.body.Write(b)
-}
-
-// Flush implements http.Flusher; a pipe holds nothing back.
-func (p *pipedAnswer) Flush() { p.WriteHeader(http.StatusOK) }

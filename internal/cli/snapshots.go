@@ -28,7 +28,7 @@ func (a snapshotCommands) refresh(o *options) *cobra.Command {
 	var source, priority string
 	c := &cobra.Command{Use: "refresh KEY…", Short: "Refresh snapshots; without keys, show the state of the pipeline",
 		RunE: func(c *cobra.Command, args []string) error {
-			why := toLook
+			why := toRead
 			if len(args) > 0 {
 				why = toAdd
 			}
@@ -275,7 +275,7 @@ func (a deadLetterCommands) dlqRedrive(o *options) *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				n, err := s.Redrive(c.Context(), wire.LettersRequest{IDs: args, Why: why})
 				return a.printLetters(o, n, "redriven", err)
 			})
@@ -293,7 +293,7 @@ func (a deadLetterCommands) dlqDiscard(o *options) *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				n, err := s.Discard(c.Context(), wire.LettersRequest{IDs: args})
 				return a.printLetters(o, n, "discarded", err)
 			})

@@ -107,7 +107,7 @@ func (a timerCommands) timerReschedule(o *options) *cobra.Command {
 			if err := when.check(c); err != nil {
 				return err
 			}
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				t, err := s.RescheduleTimer(c.Context(), args[0], wire.InstantRequest{At: when.at, In: when.in})
 				if err != nil {
 					return err
@@ -120,10 +120,10 @@ func (a timerCommands) timerReschedule(o *options) *cobra.Command {
 }
 
 // timerAction is a command that does one thing to one timer.
-func (a timerCommands) timerAction(o *options, verb, short string, do func(c *cobra.Command, s *session, id string) (timer.Timer, error)) *cobra.Command {
+func (a timerCommands) timerAction(o *options, why purpose, verb, short string, do func(c *cobra.Command, s *session, id string) (timer.Timer, error)) *cobra.Command {
 	return &cobra.Command{Use: verb + " ID", Short: short, Args: oneTimer,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.within(c.Context(), o, why, func(s *session) error {
 				t, err := do(c, s, args[0])
 				if err != nil {
 					return err
@@ -134,19 +134,19 @@ func (a timerCommands) timerAction(o *options, verb, short string, do func(c *co
 }
 
 func (a timerCommands) timerCancel(o *options) *cobra.Command {
-	return a.timerAction(o, "cancel", "Cancel a timer", func(c *cobra.Command, s *session, id string) (timer.Timer, error) {
+	return a.timerAction(o, toChange, "cancel", "Cancel a timer", func(c *cobra.Command, s *session, id string) (timer.Timer, error) {
 		return s.CancelTimer(c.Context(), id)
 	})
 }
 
 func (a timerCommands) timerShow(o *options) *cobra.Command {
-	return a.timerAction(o, "show", "Show a timer and its outcome", func(c *cobra.Command, s *session, id string) (timer.Timer, error) {
+	return a.timerAction(o, toRead, "show", "Show a timer and its outcome", func(c *cobra.Command, s *session, id string) (timer.Timer, error) {
 		return s.Timer(c.Context(), id)
 	})
 }
 
 func (a timerCommands) timerRedeliver(o *options) *cobra.Command {
-	return a.timerAction(o, "redeliver", "Call again the webhook of a timer that was given up", func(c *cobra.Command, s *session, id string) (timer.Timer, error) {
+	return a.timerAction(o, toChange, "redeliver", "Call again the webhook of a timer that was given up", func(c *cobra.Command, s *session, id string) (timer.Timer, error) {
 		return s.RedeliverTimer(c.Context(), id)
 	})
 }
@@ -212,7 +212,7 @@ func (a timerCommands) showTimer(o *options, s *session, t timer.Timer) error {
 	if len(t.Payload) > 0 {
 		say(a.Out, "  payload %s\n", string(t.Payload))
 	}
-	if s.local != nil && t.Status == timer.Waiting {
+	if s.idle() && t.Status == timer.Waiting {
 		fmt.Fprintln(a.Out, "  nothing fires it now: no service runs on this data folder; `sluice up` starts one")
 	}
 	return nil
@@ -301,7 +301,7 @@ func (a timerCommands) timerStats(o *options) *cobra.Command {
 func (a timerCommands) timerMissed(o *options) *cobra.Command {
 	return &cobra.Command{Use: "missed", Short: "Look for timers that should have fired and did not, and fire them", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.with(c.Context(), o, func(s *session) error {
+			return a.changing(c.Context(), o, func(s *session) error {
 				missed, err := s.DetectMissedTimers(c.Context())
 				if err != nil {
 					return err

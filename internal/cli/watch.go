@@ -11,6 +11,9 @@ import (
 func (a runCommands) runWatch(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "watch [RUN]", Short: "Watch a run, or all that are active, until they end or wait for a person",
+		Long: "Watch a run until it has ended, or waits for a person. Without RUN all runs are watched that are\n" +
+			"active when it begins, up to 200: whichever is meant is among them, and those that wait for a person\n" +
+			"come first. `sluice top` also shows runs that begin later. A stream that breaks off is begun again.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -23,13 +26,13 @@ func (a runCommands) runWatch(o *options) *cobra.Command {
 					return a.watchStill(c, o, s, parseID(args[0]))
 				}
 				if s.local != nil {
-					return nothingMoves(o)
+					return nothingMoves(o, s)
 				}
 				ids, err := a.toWatch(c, s, args)
 				if err != nil {
 					return err
 				}
-				last, err := a.follow(c.Context(), s, ids)
+				last, err := a.follow(c.Context(), s, ids, true)
 				if err != nil {
 					return err
 				}
@@ -67,12 +70,15 @@ func (a runCommands) watchStill(c *cobra.Command, o *options, s *session, id int
 		return err
 	}
 	if detail.Status.Active() && !waitsForPerson(detail.Progress) {
-		return nothingMoves(o)
+		return nothingMoves(o, s)
 	}
 	return a.printWatched(o, []engine.Progress{detail.Progress})
 }
 
-func nothingMoves(o *options) error {
+func nothingMoves(o *options, s *session) error {
+	if s.held {
+		return domain.Errorf(domain.CodeUnavailable, "the process that holds %s does not answer, so that nothing can be followed; `sluice run list` reads what it has stored", o.Service.DataDir)
+	}
 	return domain.Errorf(domain.CodeUnavailable, "no service runs on %s, so nothing moves there: start one with `sluice up`, or name one with --server; `sluice run show RUN` tells how far a run is", o.Service.DataDir)
 }
 

@@ -2,6 +2,10 @@ package wiring
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
 
 	"sluice/internal/archive"
 	"sluice/internal/backend/bucket"
@@ -18,6 +22,9 @@ func (s *Service) openArchive(ctx context.Context, o Options, history refresh.Hi
 	if o.Config.Refresh.Archive == "" {
 		return nil
 	}
+	if o.Read && missing(o.Config.Refresh.Archive) {
+		return nil // whoever opens it would make it
+	}
 	files, err := bucket.Open(ctx, o.Config.Refresh.Archive)
 	if err != nil {
 		return err
@@ -30,4 +37,10 @@ func (s *Service) openArchive(ctx context.Context, o Options, history refresh.Hi
 		s.background = append(s.background, func(ctx context.Context) error { s.Archive.Run(ctx); return nil })
 	}
 	return nil
+}
+
+// missing says that there is no such folder; a bucket is nobody's to look for.
+func missing(place string) bool {
+	_, err := os.Stat(place)
+	return !strings.Contains(place, "://") && errors.Is(err, fs.ErrNotExist)
 }

@@ -17,7 +17,7 @@ import (
 
 // openEmbedded opens the ports of a service that has everything to itself.
 func (s *Service) openEmbedded(ctx context.Context, o Options, ports *parts) error {
-	db, err := sqlite.Open(ctx, sqlite.Options{Dir: o.Config.Service.DataDir, Holder: o.Holder, MaxPages: o.MaxPages, Look: o.Look})
+	db, err := openDatabase(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -61,6 +61,13 @@ func (s *Service) openEmbedded(ctx context.Context, o Options, ports *parts) err
 		ports.Quota = memory.NewQuota(o.Quota, memory.QuotaOptions{Now: o.Engine.Now, Restore: windows})
 	}
 	return nil
+}
+
+func openDatabase(ctx context.Context, o Options) (*sqlite.DB, error) {
+	if o.Read {
+		return sqlite.OpenToRead(ctx, o.Config.Service.DataDir)
+	}
+	return sqlite.Open(ctx, sqlite.Options{Dir: o.Config.Service.DataDir, Holder: o.Holder, MaxPages: o.MaxPages, Look: o.Look})
 }
 
 // openVault opens the key that seals credentials. Without it the service

@@ -41,6 +41,9 @@ type Options struct {
 	// Look says that nothing may be made or migrated: whoever looks at data of
 	// another version is told so.
 	Look bool
+	// Read says that nothing may be changed either: the data folder is not locked,
+	// and the service cannot be started.
+	Read bool
 	// Holder tells other processes who has the data folder.
 	Holder  string
 	Sources []source.Source

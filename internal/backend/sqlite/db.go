@@ -37,6 +37,8 @@ type DB struct {
 	path  string
 	lock  *folderLock
 	reads *sqlitex.Pool
+	// reader is set instead of all others where the file is only read.
+	reader *reader
 
 	queue   chan writeRequest
 	quit    chan struct{}
@@ -98,6 +100,8 @@ func (db *DB) prepare(ctx context.Context, o Options) (*driver.Conn, error) {
 	if err != nil {
 		return nil, describe(fmt.Errorf("open %s: %w", db.path, err), db.path)
 	}
+	// What a process has left that was killed, or ended while somebody read.
+	truncateLog(writer, 0)
 	db.reads, err = sqlitex.NewPool(db.path, sqlitex.PoolOptions{
 		Flags: driver.OpenReadOnly, PoolSize: readConnections,
 	})
@@ -145,6 +149,9 @@ func (db *DB) Reads() int64 { return db.readCount.Load() }
 
 // Read runs fn on a read-only connection that sees one consistent snapshot.
 func (db *DB) Read(ctx context.Context, fn func(*driver.Conn) error) error {
+	if db.reader != nil {
+		return db.readAlone(ctx, fn)
+	}
 	conn, err := db.reads.Take(ctx)
 	if err != nil {
 		return describe(errors.Join(db.closed(), fmt.Errorf("read: %w", err)), db.path)
@@ -153,6 +160,16 @@ func (db *DB) Read(ctx context.Context, fn func(*driver.Conn) error) error {
 	db.readCount.Add(1)
 	if err = readSnapshot(conn, fn); err != nil && ctx.Err() != nil {
 		err = errors.Join(ctx.Err(), err) // SQLite says "interrupted", not by whom
+	}
+	return describe(err, db.path)
+}
+
+// readAlone is Read where nobody writes in this process.
+func (db *DB) readAlone(ctx context.Context, fn func(*driver.Conn) error) error {
+	db.readCount.Add(1)
+	err := db.reader.read(ctx, fn)
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), err)
 	}
 	return describe(err, db.path)
 }
@@ -177,11 +194,16 @@ func (db *DB) Close() error {
 	db.close.Do(func() {
 		close(db.quit)
 		<-db.stopped
+		if db.reader != nil {
+			err = db.reader.close()
+			return
+		}
 		// The connection that is closed last takes the write-ahead log into the
 		// file, which one that only reads could not. The file is complete at every
 		// commit: an error of that loses nothing.
 		err = db.reads.Close()
 		_ = db.writer.Close()
+		leaveLog(db.path)
 		db.lock.release()
 	})
 	return err

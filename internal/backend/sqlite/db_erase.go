@@ -14,6 +14,9 @@ const eraseWait = time.Second
 // Erase takes what was removed out of the write-ahead log as well. Where somebody
 // still reads what was before, the log is emptied after they are done.
 func (db *DB) Erase() {
+	if db.reader != nil {
+		return
+	}
 	tried := make(chan struct{})
 	select {
 	case db.erase <- tried:

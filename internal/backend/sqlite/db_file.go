@@ -166,14 +166,33 @@ func newerSchema(path string, have, want int64) error {
 // upToDate refuses a file that is missing or older than the program.
 func upToDate(path string) error {
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
-		return domain.Errorf(domain.CodeNotFound, "there is no data in %s yet: `sluice collect LOGIN` collects some, `sluice up` starts a service", path)
+		return noData(path)
 	}
-	have, want, err := schemaVersion(path)
-	if err == nil && have < want {
-		err = domain.Errorf(domain.CodeConflict,
+	have, _, err := schemaVersion(path)
+	if err != nil {
+		return err
+	}
+	return current(path, have)
+}
+
+// noData tells whoever looks for data where there is none.
+func noData(path string) error {
+	return domain.Errorf(domain.CodeNotFound, "there is no data in %s yet: `sluice collect LOGIN` collects some, `sluice up` starts a service", path)
+}
+
+// current refuses tables of another version than the program's.
+func current(path string, have int64) error {
+	want, err := newestMigration()
+	switch {
+	case err != nil:
+		return err
+	case have > want:
+		return newerSchema(path, have, want)
+	case have < want:
+		return domain.Errorf(domain.CodeConflict,
 			"%s has schema %d, but this program needs %d: start the service (`sluice up`), which upgrades it, or use the version of the program that it belongs to", path, have, want)
 	}
-	return err
+	return nil
 }
 
 // CheckVersion reads which schema a file has, changing nothing, and refuses one

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -26,7 +27,7 @@ func lockFolder(dir, holder string) (*folderLock, error) {
 		return nil, domain.Errorf(domain.CodeUnavailable,
 			"the data folder %s cannot be written (give --data-dir another, or make it writable): %w", dir, err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := lockAlone(f); err != nil {
 		defer func() { _ = f.Close() }()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, domain.Errorf(domain.CodeConflict,
@@ -39,6 +40,30 @@ func lockFolder(dir, holder string) (*folderLock, error) {
 		return nil, domain.Errorf(domain.CodeUnavailable, "write %s: %w", path, err)
 	}
 	return &folderLock{file: f}, nil
+}
+
+// lockAlone takes the lock, or says that it is taken. Whoever only asks who holds the
+// folder has it for an instant, together with others who ask: that is no holder.
+func lockAlone(f *os.File) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		if held(f) {
+			return err
+		}
+		runtime.Gosched()
+	}
+}
+
+// held says whether somebody holds the folder.
+func held(f *os.File) bool {
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err != nil {
+		return errors.Is(err, syscall.EWOULDBLOCK)
+	}
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // what is not given back goes with the file
+	return false
 }
 
 func writeHolder(f *os.File, holder string) error {
@@ -63,16 +88,21 @@ func readHolder(f *os.File) string {
 
 // SetHolder replaces the description of this process, once it knows more about
 // itself, such as the address it serves on.
-func (db *DB) SetHolder(holder string) error { return writeHolder(db.lock.file, holder) }
+func (db *DB) SetHolder(holder string) error {
+	if db.reader != nil {
+		return errReadAlone(db.path)
+	}
+	return writeHolder(db.lock.file, holder)
+}
 
-// Holder reads who holds a data folder, "" if nobody does.
+// Holder reads who holds a data folder, "" if nobody does. It is in nobody's way.
 func Holder(dir string) string {
-	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
+	f, err := os.Open(filepath.Join(dir, lockName))
 	if err != nil {
 		return ""
 	}
 	defer func() { _ = f.Close() }()
-	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+	if !held(f) {
 		return ""
 	}
 	return readHolder(f)

@@ -118,6 +118,9 @@ func savepoint(conn *driver.Conn, fn func(*driver.Conn) error) error {
 
 // submit queues a request for the writer.
 func (db *DB) submit(ctx context.Context, r writeRequest) error {
+	if db.reader != nil {
+		return errReadAlone(db.path)
+	}
 	if err := errors.Join(db.closed(), ctx.Err()); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"testing"
@@ -35,6 +36,9 @@ func TestMain(m *testing.M) {
 // child is what the second process does. Its standard output tells the first
 // how far it is.
 func child(ctx context.Context, role, dir string) error {
+	if role == "read" {
+		return readWhenAsked(ctx, dir)
+	}
 	db, err := sqlite.Open(ctx, sqlite.Options{Dir: dir, Holder: "the child"})
 	if err != nil {
 		return err
@@ -46,14 +50,42 @@ func child(ctx context.Context, role, dir string) error {
 	select {} // hold the folder until killed
 }
 
+// readWhenAsked opens a folder once, and prints how many numbers are there: now and
+// for every line that it is told.
+func readWhenAsked(ctx context.Context, dir string) error {
+	db, err := sqlite.OpenToRead(ctx, dir)
+	if err != nil {
+		return err
+	}
+	asked := bufio.NewScanner(os.Stdin)
+	for more := true; more; more = asked.Scan() {
+		n := 0
+		err := db.Read(ctx, func(c *driver.Conn) error {
+			return sqlite.Exec(c, "SELECT count(*) FROM cursor WHERE resource = 'number'", func(r *driver.Stmt) { n = r.ColumnInt(0) })
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Println(n)
+	}
+	return db.Close()
+}
+
 // writeForever commits numbers from several goroutines and prints each when
 // its commit was acknowledged.
 func writeForever(ctx context.Context, db *sqlite.DB) error {
 	const writers = 8
+	first := 0
+	err := db.Read(ctx, func(c *driver.Conn) error {
+		return sqlite.Exec(c, "SELECT coalesce(max(account_id), 0) FROM cursor WHERE resource = 'number'", func(r *driver.Stmt) { first = r.ColumnInt(0) })
+	})
+	if err != nil {
+		return err
+	}
 	acknowledged, failed := make(chan int), make(chan error)
 	for w := range writers {
 		go func() {
-			for n := w + 1; ; n += writers {
+			for n := first + w + 1; ; n += writers {
 				if err := db.Write(ctx, insertNumber(n)); err != nil {
 					failed <- err
 					return
@@ -85,6 +117,16 @@ func insertNumber(n int) func(*driver.Conn) error {
 type childProcess struct {
 	cmd   *exec.Cmd
 	lines *bufio.Scanner
+	in    io.Writer
+}
+
+// ask tells the child a line and waits for one.
+func (p *childProcess) ask(t *testing.T) string {
+	t.Helper()
+	if _, err := fmt.Fprintln(p.in); err != nil {
+		t.Fatalf("ask: %v", err)
+	}
+	return p.line()
 }
 
 func startChild(t *testing.T, role, dir string) *childProcess {
@@ -100,10 +142,14 @@ func startChild(t *testing.T, role, dir string) *childProcess {
 	if err != nil {
 		t.Fatalf("pipe: %v", err)
 	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatalf("pipe: %v", err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start: %v", err)
 	}
-	return &childProcess{cmd, bufio.NewScanner(out)}
+	return &childProcess{cmd, bufio.NewScanner(out), in}
 }
 
 // line waits for the next line the child prints; "" at its end.

@@ -218,10 +218,17 @@ func TestSecondProcessOnADataFolder(t *testing.T) {
 	token := []string{"SLUICE_GITHUB_TOKEN=ghp_x"}
 	p := sluice.Start(t, token, "collect", "octocat", "--data-dir", dir, "--github-url", url)
 	<-called
-	for _, args := range [][]string{
-		{"collect", "octocat", "--github-url", url}, {"run", "list"}, {"up", "--addr", "127.0.0.1:0"}, {"demo", "--addr", "127.0.0.1:0"},
-	} {
+	for _, args := range [][]string{{"up", "--addr", "127.0.0.1:0"}, {"demo", "--addr", "127.0.0.1:0"}} {
 		sluice.Run(t, token, append(args, "--data-dir", dir)...).
 			Expect(t, 1, "in use by process "+strconv.Itoa(p.Cmd.Process.Pid)+" (sluice collect", "--data-dir")
 	}
+	// It can be asked, and told to collect, but not with settings of others.
+	for _, dry := range [][]string{nil, {"--dry-run"}} {
+		args := append([]string{"collect", "octocat", "--data-dir", dir, "--workers", "3", "--github-url", url}, dry...)
+		sluice.Run(t, token, args...).Expect(t, 2, "--github-url, --workers cannot be honoured", dir, "start it with them")
+	}
+	if a := sluice.Run(t, nil, "run", "list", "--data-dir", dir).Expect(t, 0); !strings.Contains(a.Out, "RUNNING") {
+		t.Errorf("the runs are %s", a.Out)
+	}
+	sluice.Run(t, nil, "account", "pause", "octocat", "--data-dir", dir).Expect(t, 0)
 }

@@ -104,7 +104,7 @@ func (a sqlCommand) ask(ctx context.Context, o *options, q query.Query) (wire.SQ
 	if a.Ask != nil && o.Server == "" && !o.Servers.Shared() && o.Servers.Mongo == "" {
 		dir := o.Service.DataDir
 		if holderURL.FindString(a.Holder(dir)) == "" {
-			if err := a.needData(dir, toLook); err != nil {
+			if err := a.needData(dir, toRead); err != nil {
 				return wire.SQLAnswer{}, err
 			}
 			found, err := query.NewLimited(a.Ask(dir), 0).Query(ctx, q)

@@ -75,7 +75,7 @@ func TestTopInARealTerminal(t *testing.T) {
 		screen := term.Await(fmt.Sprintf("a picture of %d columns", columns), func(screen string) bool {
 			return strings.Contains(screen, "30 of them waiting") && strings.Contains(screen, " until ") && strings.Contains(screen, "quota of ") &&
 				strings.Contains(screen, "refreshes: ") && strings.Contains(screen, "timers") && strings.Contains(screen, "q or Ctrl-C ends") &&
-				strings.Contains(screen, "█") == (columns >= 80) && strings.Contains(screen, ", ~") == (columns < 120) && strings.Count(screen, "runs: ") == 1
+				strings.Contains(screen, "█") == (columns >= 80) && strings.Contains(screen, " to go") == (columns >= 120) && strings.Count(screen, "runs: ") == 1
 		})
 		t.Logf("%d columns:\n%s", columns, screen)
 		clock := timeOfDay.FindString(screen)

@@ -32,13 +32,29 @@ func anyRows(t *testing.T, db *relational.DB, query string) (rows [][]any) {
 	return rows
 }
 
+// openAlone opens a database that no other test gets, as views stay when the rows of a
+// database are removed. What tests ask of views is not explained: people ask that.
+func openAlone(t *testing.T, on server, url string) *relational.DB {
+	t.Helper()
+	db, err := on.open(t.Context(), url, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return db
+}
+
 func TestViewsShowWhatColumnsSay(t *testing.T) {
 	t.Parallel()
 	eachServer(t, testViewsShowWhatColumnsSay)
 }
 
 func testViewsShowWhatColumnsSay(t *testing.T, on server) {
-	db := open(t, on.fresh(t))
+	db := openAlone(t, on, on.bare(t))
 	documenttest.RunViews(t, documenttest.Viewed{
 		Open: func(t *testing.T, kinds document.Kinds) document.Store {
 			store, err := relational.NewDocuments(t.Context(), db, kinds)
@@ -75,10 +91,10 @@ func TestViewsAreMadeByOne(t *testing.T) {
 }
 
 func testViewsAreMadeByOne(t *testing.T, on server) {
-	url := on.fresh(t)
+	url := on.bare(t)
 	var all sync.WaitGroup
 	for range 5 {
-		db := open(t, url)
+		db := openAlone(t, on, url)
 		all.Go(func() {
 			if _, err := relational.NewDocuments(t.Context(), db, things()); err != nil {
 				t.Errorf("one of several: %v", err)
@@ -86,7 +102,7 @@ func testViewsAreMadeByOne(t *testing.T, on server) {
 		})
 	}
 	all.Wait()
-	db := open(t, url)
+	db := openAlone(t, on, url)
 	before := db.Transactions()
 	if _, err := relational.NewDocuments(t.Context(), db, things()); err != nil {
 		t.Fatal(err)
@@ -104,7 +120,7 @@ func TestViewsLeaveOthersAlone(t *testing.T) {
 }
 
 func testViewsLeaveOthersAlone(t *testing.T, on server) {
-	db := open(t, on.fresh(t))
+	db := openAlone(t, on, on.bare(t))
 	run := func(statement string) {
 		t.Helper()
 		if _, err := db.Exec(t.Context(), statement); err != nil {

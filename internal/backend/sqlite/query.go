@@ -7,11 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"net/url"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -31,61 +27,32 @@ import (
 // that a statement may not. SQLite says which view a table is read for, but it also
 // says so of a common table expression with the same name: so what is allowed to
 // read tables has a name of its own on every connection, which nobody can know.
-type Queries struct{ path string }
+type Queries struct{ dir string }
 
 var _ query.Store = (*Queries)(nil)
 
 // NewQueries answers what is asked of the database in a folder.
-func NewQueries(dir string) *Queries { return &Queries{filepath.Join(dir, FileName)} }
+func NewQueries(dir string) *Queries { return &Queries{dir} }
 
 // operational are views that are not made from declarations.
 var operational = []string{"v_run", "v_job", "v_harvest", "v_dead_letter"}
 
 // Query implements query.Store.
-func (s *Queries) Query(ctx context.Context, q query.Query) (query.Answer, error) {
-	if err := upToDate(s.path); err != nil {
-		return query.Answer{}, err
+func (s *Queries) Query(ctx context.Context, q query.Query) (answer query.Answer, err error) {
+	db, err := OpenToRead(ctx, s.dir)
+	if err != nil {
+		return answer, err
 	}
-	// With nobody at it and no log beside it, the file is all there is. Reading it as
-	// one that nobody changes makes no files; if somebody has begun to meanwhile, it
-	// is read again as one that is in use.
-	if before, alone := s.stamp(); alone {
-		answer, err := s.ask(ctx, q, "immutable=1")
-		if after, still := s.stamp(); still && after == before {
-			return answer, err
+	err = db.Read(ctx, func(conn *driver.Conn) error {
+		allowed, err := confine(conn)
+		if err != nil {
+			return err
 		}
-	}
-	return s.ask(ctx, q, "mode=ro")
-}
-
-// stamp is what changes when somebody writes the file, and whether nobody is at it.
-func (s *Queries) stamp() (stamp string, alone bool) {
-	info, err := os.Stat(s.path)
-	if err != nil {
-		return "", false
-	}
-	for _, end := range []string{"-wal", "-journal"} {
-		if _, err := os.Stat(s.path + end); !errors.Is(err, fs.ErrNotExist) {
-			return "", false
-		}
-	}
-	return fmt.Sprint(info.Size(), info.ModTime().UnixNano()), Holder(filepath.Dir(s.path)) == ""
-}
-
-// ask opens a connection for one statement.
-func (s *Queries) ask(ctx context.Context, q query.Query, how string) (answer query.Answer, err error) {
-	uri := url.URL{Scheme: "file", OmitHost: true, Path: s.path, RawQuery: how}
-	conn, err := driver.OpenConn(uri.String(), driver.OpenReadOnly, driver.OpenURI)
-	if err != nil {
-		return answer, describe(fmt.Errorf("open %s: %w", s.path, err), s.path)
-	}
-	defer func() { err = joinClose(err, conn) }()
-	conn.SetInterrupt(ctx.Done())
-	allowed, err := confine(conn)
-	if err != nil {
-		return answer, describe(err, s.path)
-	}
-	return allowed.answer(conn, q)
+		answer, err = allowed.answer(conn, q)
+		// Who ends the snapshot needs more than a statement may do.
+		return errors.Join(err, conn.SetAuthorizer(nil))
+	})
+	return answer, errors.Join(err, db.Close())
 }
 
 // confined is what a statement of a connection may read.

@@ -172,6 +172,7 @@ func TestQueriesEnd(t *testing.T) {
 		t.Error("a statement whose caller has gone was answered")
 	}
 	// Rows that never end are answered as far as the limit goes.
+	store = query.NewLimited(sqlite.NewQueries(dir), time.Hour)
 	answer, err := store.Query(t.Context(), query.Query{SQL: "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM r) SELECT n FROM r", Limit: 5})
 	if err != nil || len(answer.Rows) != 5 || !answer.More {
 		t.Errorf("%d rows, %v, %v", len(answer.Rows), answer.More, err)

@@ -93,20 +93,26 @@ func (a collectCommand) signups(logins []string, tokens tokens, stored bool) ([]
 }
 
 // collectAll collects in this process, or has it done by the one that holds the data
-// folder; if that ends before, this one goes on.
+// folder; if that is a collection too and ends before, this one goes on. A service
+// that ends does so because somebody wants it to, and may be started again: nobody
+// takes its folder.
 func (a collectCommand) collectAll(ctx context.Context, o *options, requests []engine.Signup) error {
 	for {
-		s, err := a.connect(ctx, o, "sluice collect", toWork)
+		service := a.Holder != nil && !strings.Contains(a.Holder(o.Service.DataDir), collectHolder)
+		s, err := a.connect(ctx, o, collectHolder, toWork)
 		if err != nil {
 			return err
 		}
 		err = a.collectOnce(ctx, s, o, requests)
-		if err == nil || !a.handedOn(ctx, o, s, err) {
+		if err == nil || service || !a.handedOn(ctx, o, s, err) {
 			return err
 		}
 		say(a.screen, "sluice: the process that collected has ended; going on here\n")
 	}
 }
+
+// collectHolder is what a collection calls itself where it holds a data folder.
+const collectHolder = "sluice collect"
 
 func (a collectCommand) collectOnce(ctx context.Context, s *session, o *options, requests []engine.Signup) (err error) {
 	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()

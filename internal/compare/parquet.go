@@ -14,7 +14,7 @@ import (
 	"sluice/internal/domain"
 )
 
-// Parquet is a side that is a Parquet file of flat columns.
+// Parquet is a side that is a Parquet file of flat columns and lists of texts.
 type Parquet struct{ Path string }
 
 func (p *Parquet) open() (*os.File, *parquet.File, error) {
@@ -74,7 +74,7 @@ func groupRows(ctx context.Context, group parquet.RowGroup, columns []parquet.Fi
 			fields := make(Fields, len(columns))
 			for _, value := range one {
 				if c := value.Column(); c < len(columns) {
-					fields[columns[c].Name()] = parquetValue(value, columns[c])
+					fields.addParquet(value, columns[c])
 				}
 			}
 			if !yield(fields, nil) {
@@ -91,6 +91,28 @@ func groupRows(ctx context.Context, group parquet.RowGroup, columns []parquet.Fi
 	}
 	yield(nil, ctx.Err())
 	return false
+}
+
+// addParquet adds a value, or a member of a list: of a list without any there is one
+// value that is null, which says whether the list itself is.
+func (f Fields) addParquet(v parquet.Value, column parquet.Field) {
+	name := column.Name()
+	if column.Leaf() {
+		f[name] = parquetValue(v, column)
+		return
+	}
+	if v.IsNull() && v.DefinitionLevel() == 0 && column.Optional() {
+		f[name] = nil
+		return
+	}
+	members, _ := f[name].([]any)
+	if members == nil {
+		members = []any{}
+	}
+	if !v.IsNull() {
+		members = append(members, string(v.ByteArray()))
+	}
+	f[name] = members
 }
 
 func parquetValue(v parquet.Value, column parquet.Field) any {

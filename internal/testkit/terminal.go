@@ -37,7 +37,7 @@ func StartTerminal(tb testing.TB, columns, lines int, env []string, command ...s
 		current.refuse(tb, err)
 	}
 	// The address of its socket must be short.
-	place, err := os.MkdirTemp("", "terminal")
+	place, err := os.MkdirTemp("", "terminal") //nolint:usetesting // a test's own folder has its name in its path
 	if err != nil {
 		tb.Fatalf("testkit: %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	driver "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"sluice/internal/backoff"
 	"sluice/internal/backup"
 	"sluice/internal/domain"
 )
@@ -135,9 +136,7 @@ func (r *reader) begin(ctx context.Context) (*reading, error) {
 		if try == readTries || !passes(err) {
 			return nil, unreadable(err, r.path)
 		}
-		select {
-		case <-time.After(readPause):
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, readPause) {
 			return nil, ctx.Err()
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"time"
 
+	"sluice/internal/backoff"
 	"sluice/internal/document"
 )
 
@@ -48,11 +49,7 @@ func (b *Backfill) Run(ctx context.Context) error {
 			return err
 		}
 		b.Log.Warn("columns that are new cannot be filled in; trying again", "error", err, "in", retryAfter)
-		again := time.NewTimer(retryAfter)
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			again.Stop()
+		if !backoff.Sleep(ctx, retryAfter) {
 			return ctx.Err()
 		}
 	}

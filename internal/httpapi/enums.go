@@ -76,7 +76,7 @@ func (triggers) Schema(huma.Registry) *huma.Schema {
 
 // Schema implements huma.SchemaProvider.
 func (accountStates) Schema(huma.Registry) *huma.Schema {
-	return oneOf(domain.AccountActive, domain.AccountPaused, domain.AccountDeleted)
+	return oneOf(domain.AccountActive, domain.AccountPaused, domain.AccountDeleted, domain.AccountPurged)
 }
 
 // Schema implements huma.SchemaProvider.

@@ -27,10 +27,16 @@ func newWaitReasons(now func() time.Time) *waitReasons {
 	return &waitReasons{now: now, byLane: map[string]Wait{}}
 }
 
+// set notes a wait. A lane that is closed until later stays so, as dispatch sees it
+// (dispatch.Dispatcher.Park): what it waits for is the later one. The store's wait is
+// always the last that was met.
 func (b *waitReasons) set(what string, w Wait) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
+	if before, waits := b.byLane[what]; waits && what != waitStore && before.Until.After(w.Until) {
+		return
+	}
 	b.byLane[what] = w
-	b.mu.Unlock()
 }
 
 func (b *waitReasons) clear(what string) {

@@ -26,6 +26,10 @@ func TestOutages(t *testing.T) {
 			t.Parallel()
 			everyAlert(t)
 		})
+		t.Run("two installations", func(t *testing.T) {
+			t.Parallel()
+			twoInstallations(t)
+		})
 	}
 	w := newWorld(t)
 	w.works()

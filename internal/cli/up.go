@@ -100,11 +100,11 @@ func (a *App) serve(ctx context.Context, so ServiceOptions, ready func(ctx conte
 		return err
 	})
 	if err != nil {
-		return errors.Join(err, l.Close())
+		return errors.Join(unlessStopped(ctx, err), l.Close())
 	}
 	defer func() { err = errors.Join(err, svc.Close(context.WithoutCancel(ctx))) }()
 	if err := mayBeServed(ctx, so, svc); err != nil {
-		return errors.Join(err, l.Close())
+		return errors.Join(unlessStopped(ctx, err), l.Close())
 	}
 	if so.Exposed && so.HTTP.TLSCert == "" && so.HTTP.TrustedProxies == "" {
 		so.Log.Warn("tokens travel unencrypted: give --tls-cert and --tls-key, or put a proxy in front and name it with --trusted-proxies", "addr", so.HTTP.Addr)
@@ -114,7 +114,7 @@ func (a *App) serve(ctx context.Context, so ServiceOptions, ready func(ctx conte
 		return errors.Join(err, l.Close())
 	}
 	if err := a.patiently(ctx, so, func() error { return svc.Start(ctx) }); err != nil {
-		return errors.Join(err, l.Close())
+		return errors.Join(unlessStopped(ctx, err), l.Close())
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -130,6 +130,15 @@ func (a *App) serve(ctx context.Context, so ServiceOptions, ready func(ctx conte
 	return errors.Join(httpapi.Serve(ctx, l, svc.API, httpapi.ServerOptions{
 		Connections: connectionsFor(so.HTTP.Connections), Patience: 2 * time.Second, TLS: secured, Log: so.Log,
 	}), svc.Err())
+}
+
+// unlessStopped drops what whoever is told to stop before it serves has to say: that
+// it was told to.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 // connectionsFor is how many connections are taken: half of the files that the

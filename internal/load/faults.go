@@ -17,7 +17,9 @@ type stall struct {
 	each time.Duration
 	// over is closed when the stall ends; nil while there is none.
 	over chan struct{}
-	met  atomic.Int64
+	// noticed is closed when the first call meets the stall.
+	noticed chan struct{}
+	met     atomic.Int64
 }
 
 // begin lets every call wait so long, or until end.
@@ -25,9 +27,25 @@ func (s *stall) begin(each time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over == nil {
-		s.over = make(chan struct{})
+		s.over, s.noticed = make(chan struct{}), make(chan struct{})
 	}
 	s.each = each
+}
+
+// endOnceMet ends the stall after a call has met it: on a machine that is busy with
+// other things a whole scenario may pass without that.
+func (s *stall) endOnceMet(ctx context.Context) {
+	s.mu.Lock()
+	noticed := s.noticed
+	s.mu.Unlock()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-noticed:
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	s.end()
 }
 
 func (s *stall) end() {
@@ -42,11 +60,13 @@ func (s *stall) end() {
 func (s *stall) wait(ctx context.Context) error {
 	s.mu.Lock()
 	over, each := s.over, s.each
+	if over != nil && s.met.Add(1) == 1 {
+		close(s.noticed)
+	}
 	s.mu.Unlock()
 	if over == nil {
 		return nil
 	}
-	s.met.Add(1)
 	timer := time.NewTimer(each)
 	defer timer.Stop()
 	select {

@@ -105,7 +105,7 @@ func slowStore(ctx context.Context, w *world, r *Result) error {
 					opened++
 				}
 			}
-			w.store.end()
+			w.store.endOnceMet(ctx)
 		})
 		return nil
 	}})
@@ -133,7 +133,7 @@ func slowLog(ctx context.Context, w *world, r *Result) error {
 		return err
 	}
 	f, err := w.carry(ctx, traffic{high: peakHigh, low: peakLow, reads: readRate, unknown: 100, during: func(ctx context.Context) error {
-		w.whileFaulty(ctx, func() { w.log.begin(time.Second) }, w.log.end)
+		w.whileFaulty(ctx, func() { w.log.begin(time.Second) }, func() { w.log.endOnceMet(ctx) })
 		return nil
 	}})
 	if err != nil {

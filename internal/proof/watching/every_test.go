@@ -27,7 +27,6 @@ var lowered = map[string][2]string{
 	"SluiceLeasedBacklog":       {"> 100", "> 1"},
 	"SluiceReadyBacklog":        {"> 50", "> 1"},
 	"SluiceDueBacklog":          {"> 500", "> 0"},
-	"SluiceDueNotServed":        {"> 60", "> 3"},
 	"SluiceOwnersParked":        {"> 10", "> 0"},
 	"SluiceJobsReclaimed":       {"> 0.1", "> 0"},
 	"SluiceStatisticsRetrying":  {"> 20", "> 0"},

@@ -126,6 +126,13 @@ func (a *alerts) has(name string) bool {
 	return fired
 }
 
+// forget lets an alert fire anew.
+func (a *alerts) forget(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.fired, name)
+}
+
 // fires waits until alerts have fired, and returns the last.
 func (w *world) fires(names ...string) (last alert) {
 	w.Helper()

@@ -35,7 +35,6 @@ var lowered = map[string][2]string{
 	"SluiceHighLagCritical":     {"> 5000", "> 40"},
 	"SluiceLowLag":              {"> 1800", "> 1"},
 	"SluiceCoalescingConflicts": {"> 100", "> 0"},
-	"SluiceSinkBehind":          {"> 900", "> 1"},
 }
 
 // elsewhere are alerts that nothing broken here can fire: one installation keeps its
@@ -85,7 +84,6 @@ func newBroken(t *testing.T) *broken {
 		"SLUICE_STATE=" + b.sql.URL(), "SLUICE_REDIS=" + b.redis.URL(), "SLUICE_KEY_FILE=" + sluice.KeyFile(t),
 		"SLUICE_MAPLESTORY_KEY=" + maplesim.DefaultKey, "SLUICE_API_TOKEN=" + token, "SLUICE_WEBHOOK_SECRET=a plain secret of enough bytes",
 		"SLUICE_NOTIFY=[{name: chat, type: slack, url: '@" + hook + "', allow_private: true, every: 1s}]",
-		"SLUICE_SINK=away=sqlite:" + filepath.Join(t.TempDir(), "no folder", "away.db"),
 	}
 	b.args = []string{
 		"up", "--addr", "127.0.0.1:0", "--github-url", githubURL, "--floor", "0", "--maplestory-url", gameURL, "--prefetch", "0",
@@ -205,7 +203,6 @@ func everyAlert(t *testing.T) {
 // breaksCollections: an upstream that hangs, is slow, fails and refuses; a worker
 // that dies; statistics that cannot be computed.
 func (b *broken) breaksCollections() {
-	b.fires("SluiceSinkBehind")
 	b.githubs.close()
 	b.signup(6)
 	b.fires("SluiceManyActiveRuns", "SluiceManyPendingJobs", "SluiceLeasedBacklog", "SluiceReadyBacklog")

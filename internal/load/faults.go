@@ -60,8 +60,13 @@ func (s *stall) end() {
 func (s *stall) wait(ctx context.Context) error {
 	s.mu.Lock()
 	over, each := s.over, s.each
-	if over != nil && s.met.Add(1) == 1 {
-		close(s.noticed)
+	if over != nil {
+		s.met.Add(1)
+		select {
+		case <-s.noticed:
+		default:
+			close(s.noticed)
+		}
 	}
 	s.mu.Unlock()
 	if over == nil {

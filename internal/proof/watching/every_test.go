@@ -134,19 +134,6 @@ func (b *broken) meanwhile(do func(), names ...string) {
 	b.fires(names...)
 }
 
-// until asks again and again.
-func (b *world) until(is func() bool) {
-	b.Helper()
-	late := time.After(sluice.Patience)
-	for !is() {
-		select {
-		case <-late:
-			b.Fatalf("it is never so; the service says:\n%s", b.Stderr.Text())
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
 func (b *broken) exec(statements ...string) {
 	b.Helper()
 	db := testkit.OpenSQL(b.T, b.sql.URL())
@@ -347,9 +334,6 @@ func (b *broken) breaksServers() {
 	b.until(func() bool { status, _ := b.Call(http.MethodGet, "/readyz", ""); return status == http.StatusOK })
 	b.githubs.say(http.StatusBadGateway)
 	b.signup(2)
-	b.until(func() bool {
-		return strings.Contains(b.Get("/metrics"), "\nsluice_dispatch_next_due_timestamp_seconds ")
-	})
 	b.Signal(syscall.SIGKILL)
 	// Without its two minutes the rule may have met a moment in which nobody had taken
 	// anything yet.

@@ -161,6 +161,19 @@ func (w *world) fires(names ...string) (last alert) {
 	return last
 }
 
+// until asks again and again.
+func (w *world) until(is func() bool) {
+	w.Helper()
+	late := time.After(sluice.Patience)
+	for !is() {
+		select {
+		case <-late:
+			w.Fatalf("it is never so; the service says:\n%s", w.Stderr.Text())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
 // quiet demands that alerts have not fired.
 func (w *world) quiet(names ...string) {
 	w.Helper()

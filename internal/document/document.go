@@ -9,6 +9,8 @@
 //   - own.go: values that a source adds to what stores keep of every document.
 //   - fill.go: how what is stored gets such values that were declared later.
 //   - absence.go: what is gone, why and since when.
+//   - feed.go: the log of changes, and how those are read who changed.
+//   - list.go: what can be asked of a list.
 package document
 
 import (

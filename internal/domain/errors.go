@@ -21,6 +21,7 @@ const (
 	CodeUnauthorized Code = "unauthorized" // a credential is missing or wrong
 	CodeUnavailable  Code = "unavailable"  // a backend cannot be reached or is full; try later
 	CodeCorrupt      Code = "corrupt"      // stored data cannot be trusted; a person must act
+	CodeGone         Code = "gone"         // it was there and is kept no longer; the message says how to go on
 	CodeInternal     Code = "internal"     // a bug
 )
 

@@ -44,6 +44,9 @@ var problemKinds = []problemKind{
 		"The API token is missing, wrong or may not do this; or, with status 403 from a service without a token, the request does not come from this machine, " +
 			"or a web page of another site makes it. A webhook's signature that is wrong is one of these too.",
 		"Send the token as Authorization: Bearer TOKEN; a service without one is asked at localhost, 127.0.0.1 or [::1].", false},
+	{domain.CodeGone, []int{http.StatusGone},
+		"It was there and is kept no longer: changes behind a position that is older than what the feed keeps.",
+		"Begin anew from the documents themselves, as detail says, and go on from the newest position.", false},
 	{domain.CodeUnavailable, []int{http.StatusServiceUnavailable, http.StatusRequestTimeout, http.StatusTooManyRequests},
 		"Something that the service needs cannot be reached, is full or takes too long; or the service is starting or stopping.",
 		"Ask again later, after Retry-After if the answer has it. /readyz?verbose tells what does not work.", true},

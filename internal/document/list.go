@@ -1,0 +1,94 @@
+package document
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"sluice/internal/domain"
+)
+
+// Sort is what a list of documents is ordered by. Whatever it is, accounts and
+// names decide between equals, so that a list has one order and can be continued
+// from any of its documents.
+type Sort string
+
+// The orders. What has no such instant is listed as if it were zero.
+const (
+	SortName    Sort = "name"
+	SortCreated Sort = "created"
+	SortUpdated Sort = "updated"
+)
+
+var sorts = []Sort{SortName, SortCreated, SortUpdated}
+
+// Selection is what is asked of a list of documents of one kind. Zero fields do
+// not restrict, unless it is said otherwise.
+type Selection struct {
+	// Kind is needed.
+	Kind       Kind
+	Account    int64
+	Repository int64
+	// Author is a login, which is the same in any case.
+	Author string
+	State  string
+	// Label is one of the values of the kind's column of labels (see
+	// Declaration.Labels).
+	Label string
+	// The first of each pair is inclusive and the second exclusive.
+	CreatedFrom, CreatedUntil time.Time
+	UpdatedFrom, UpdatedUntil time.Time
+	// Deleted restricts it to what is gone, or to what is not.
+	Deleted *bool
+	// Text is a search (see Words): what has all of it in the columns that are
+	// searched.
+	Text string
+
+	Sort       Sort // SortName if it is ""
+	Descending bool
+	// After is the last document that was listed; nil begins.
+	After *Cursor
+	// Limit is how many documents to list, and is needed.
+	Limit   int
+	WithRaw bool
+}
+
+// Cursor is the place of a document in a list.
+type Cursor struct {
+	// At is the instant that the list is sorted by; zero when it is sorted by name.
+	At      time.Time
+	Account int64
+	Name    string
+}
+
+// CursorOf is the place of a document in a list of that order.
+func CursorOf(d *Document, by Sort) Cursor {
+	c := Cursor{Account: d.Account, Name: d.Name}
+	switch by {
+	case SortCreated:
+		c.At = d.CreatedAt
+	case SortUpdated:
+		c.At = d.UpdatedAt
+	}
+	return c
+}
+
+// Check refuses a selection that no store can answer. The error is of code invalid.
+func (s *Selection) Check() error {
+	switch {
+	case s.Kind == "":
+		return domain.Errorf(domain.CodeInvalid, "a list of documents needs a kind")
+	case s.Limit <= 0:
+		return domain.Errorf(domain.CodeInvalid, "a list of documents needs a limit; got %d", s.Limit)
+	case s.Sort != "" && !slices.Contains(sorts, s.Sort):
+		return domain.Errorf(domain.CodeInvalid, "documents can be sorted by %q; got %q", sorts, s.Sort)
+	}
+	return nil
+}
+
+// Lister lists documents, a page at a time.
+type Lister interface {
+	// List returns what a selection asks for, in its order. Pages that follow each
+	// other show every document once that was there all the time and kept its place.
+	List(ctx context.Context, s Selection) ([]Document, error)
+}

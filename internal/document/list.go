@@ -12,7 +12,8 @@ import (
 
 // Sort is what a list of documents is ordered by. Whatever it is, accounts and
 // names decide between equals, so that a list has one order and can be continued
-// from any of its documents. Descending turns all of it round.
+// from any of its documents. Descending turns all of it round. Names of a thousand
+// bytes and more come in an order of the store's.
 type Sort string
 
 // The orders. What has no instant of creation is listed as if that were zero; what

@@ -36,11 +36,17 @@ const many = 3000
 func listBounded(x *listing) {
 	x.fillLists(many)
 	for _, s := range sorted(document.Selection{Kind: KindIssue, Limit: 100, State: "nowhere"}) {
+		if x.skips() {
+			continue
+		}
 		if docs, pages := x.all(x.store, s); len(docs) != 0 || pages > many/100 {
 			x.Errorf("%+v: %d documents on %d pages, want none on a few", s, len(docs), pages)
 		}
 	}
 	for _, s := range sorted(document.Selection{Kind: KindIssue, Limit: 700}) {
+		if x.skips() {
+			continue
+		}
 		if n := x.same(s); n != many {
 			x.Errorf("%+v: %d documents, want %d", s, n, many)
 		}
@@ -57,6 +63,9 @@ func listSparse(x *listing) {
 	} {
 		sparse.Kind, sparse.Limit = KindIssue, 2
 		for _, s := range sorted(sparse) {
+			if x.skips() {
+				continue
+			}
 			if n := x.same(s); n < 2 {
 				x.Errorf("%+v: %d documents", s, n)
 			}

@@ -217,17 +217,17 @@ func (w *walking) throughAccounts(ctx context.Context) error {
 
 // accounts are some that have documents, in order: from one on, or all.
 func (w *walking) accounts(ctx context.Context, from int64, bounded bool) (accounts []int64, err error) {
-	extreme, beyond := "MIN", ">"
+	direction, beyond := "", ">"
 	if w.s.Descending {
-		extreme, beyond = "MAX", "<"
+		direction, beyond = " DESC", "<"
 	}
 	var q SQL
-	q.write("WITH RECURSIVE owner (id, n) AS (SELECT " + extreme + "(account_id), 1 FROM document")
+	q.write("WITH RECURSIVE owner (id, n) AS (SELECT account_id, 1 FROM (SELECT account_id FROM document")
 	if bounded {
 		q.write(" WHERE account_id " + beyond + "= ").value(from)
 	}
-	q.write(" UNION ALL SELECT (SELECT " + extreme + "(d.account_id) FROM document d WHERE d.account_id " + beyond + " owner.id), owner.n + 1 FROM owner" +
-		" WHERE owner.id IS NOT NULL AND owner.n < ").value(int64(maxAccounts))
+	q.write(" ORDER BY account_id" + direction + " LIMIT 1) AS first UNION ALL SELECT (SELECT d.account_id FROM document d WHERE d.account_id " + beyond +
+		" owner.id ORDER BY d.account_id" + direction + " LIMIT 1), owner.n + 1 FROM owner WHERE owner.id IS NOT NULL AND owner.n < ").value(int64(maxAccounts))
 	q.write(") SELECT id, n FROM owner WHERE id IS NOT NULL")
 	err = w.list.rows.Numbers(ctx, &q, func(id, _ int64) { accounts = append(accounts, id) })
 	slices.Sort(accounts)

@@ -55,7 +55,7 @@ type shelfWords struct {
 // every SQL store, beside a plain SELECT of 100 rows along the primary key.
 func documentLists(ctx context.Context, l *lab) error {
 	n := l.size(listedDocuments, 20_000)
-	var failed error
+	failed := documentStoring(ctx, l)
 	for _, open := range []func(context.Context, *lab) (*documentShelf, error){shelfEmbedded, shelfMariaDB, shelfPostgres} {
 		failed = errors.Join(failed, func() error {
 			x, err := open(ctx, l)

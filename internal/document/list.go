@@ -29,7 +29,7 @@ type Selection struct {
 	Kind       Kind
 	Account    int64
 	Repository int64
-	// Author is a login, which is the same in any case.
+	// Author is a login; the letters A to Z in it are the same in either case.
 	Author string
 	State  string
 	// Label is one of the values of the kind's column of labels (see
@@ -40,20 +40,18 @@ type Selection struct {
 	UpdatedFrom, UpdatedUntil time.Time
 	// Deleted restricts it to what is gone, or to what is not.
 	Deleted *bool
-	// Text is a search (see Words): what has all of it in the columns that are
-	// searched.
-	Text string
 
 	Sort       Sort // SortName if it is ""
 	Descending bool
-	// After is the last document that was listed; nil begins.
+	// After is where the page before ended (Page.Next); nil begins.
 	After *Cursor
-	// Limit is how many documents to list, and is needed.
+	// Limit is how many documents to list at most, and is needed.
 	Limit   int
 	WithRaw bool
 }
 
-// Cursor is the place of a document in a list.
+// Cursor is a place in a list: that of a document which was listed last, or was
+// only looked at.
 type Cursor struct {
 	// At is the instant that the list is sorted by; zero when it is sorted by name.
 	At      time.Time
@@ -86,9 +84,18 @@ func (s *Selection) Check() error {
 	return nil
 }
 
+// Page is a part of a list.
+type Page struct {
+	Documents []Document
+	// Next is where the following page begins; nil if there is none.
+	Next *Cursor
+}
+
 // Lister lists documents, a page at a time.
 type Lister interface {
-	// List returns what a selection asks for, in its order. Pages that follow each
-	// other show every document once that was there all the time and kept its place.
-	List(ctx context.Context, s Selection) ([]Document, error)
+	// List returns what a selection asks for, in its order. It looks at so many
+	// documents and no more, whatever is asked: a page may hold fewer than the limit,
+	// or none, and only one without Next is the last. Pages that follow each other
+	// show every document once that was there all the time and kept its place.
+	List(ctx context.Context, s Selection) (Page, error)
 }

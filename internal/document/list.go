@@ -1,8 +1,10 @@
 package document
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"sluice/internal/domain"
@@ -10,10 +12,11 @@ import (
 
 // Sort is what a list of documents is ordered by. Whatever it is, accounts and
 // names decide between equals, so that a list has one order and can be continued
-// from any of its documents.
+// from any of its documents. Descending turns all of it round.
 type Sort string
 
-// The orders. What has no such instant is listed as if it were zero.
+// The orders. What has no instant of creation is listed as if that were zero; what
+// has none of an update is not in a list that is sorted by it.
 const (
 	SortName    Sort = "name"
 	SortCreated Sort = "created"
@@ -82,6 +85,62 @@ func (s *Selection) Check() error {
 		return domain.Errorf(domain.CodeInvalid, "documents can be sorted by %q; got %q", sorts, s.Sort)
 	}
 	return nil
+}
+
+// Selects says whether a document, which is of the kind, has what is asked for. Its
+// place does not matter.
+func (s *Selection) Selects(kinds Kinds, d *Document) bool {
+	switch {
+	case s.Account != 0 && d.Account != s.Account,
+		s.Repository != 0 && d.Repository != s.Repository,
+		s.Author != "" && asciiLower(d.Author) != asciiLower(s.Author),
+		s.State != "" && d.State != s.State,
+		s.Deleted != nil && d.Deleted != *s.Deleted,
+		s.Sort == SortUpdated && d.UpdatedAt.IsZero(),
+		s.Label != "" && !kinds.labelled(d, s.Label):
+		return false
+	}
+	return between(d.CreatedAt, s.CreatedFrom, s.CreatedUntil) && between(d.UpdatedAt, s.UpdatedFrom, s.UpdatedUntil)
+}
+
+func between(t, from, until time.Time) bool {
+	return !t.Before(from) && (until.IsZero() || t.Before(until))
+}
+
+func asciiLower(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
+// LabelsOf is the column that holds the labels of a kind; "" if it has none.
+func (k Kinds) LabelsOf(kind Kind) string {
+	if d := k.Of(kind); d != nil {
+		return d.Labels
+	}
+	return ""
+}
+
+func (k Kinds) labelled(d *Document, label string) bool {
+	column := k.LabelsOf(d.Kind)
+	v, there := d.Own[column]
+	if column == "" || !there {
+		return false
+	}
+	members, err := v.Members()
+	return err == nil && slices.Contains(members, label)
+}
+
+// Compare orders two places of a list.
+func (s *Selection) Compare(a, b Cursor) int {
+	c := cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Account, b.Account), cmp.Compare(a.Name, b.Name))
+	if s.Descending {
+		return -c
+	}
+	return c
 }
 
 // Page is a part of a list.

@@ -23,7 +23,7 @@ type table interface {
 func newTable(w io.Writer, kind *document.Declaration, f Format) (table, error) {
 	switch f {
 	case FormatJSONL:
-		return newJSONTable(w, kind.Columns), nil
+		return newJSONTable(newLines(w, kind.Columns)), nil
 	case FormatCSV:
 		return newCSVTable(w, kind.Columns)
 	case FormatParquet:
@@ -64,11 +64,11 @@ type jsonTable struct {
 	enc  *json.Encoder
 }
 
-func newJSONTable(w io.Writer, columns []document.Column) *jsonTable {
-	t := &jsonTable{lines: newLines(w, columns)}
+func newJSONTable(l lines) *jsonTable {
+	t := &jsonTable{lines: l}
 	t.enc = json.NewEncoder(&t.text)
 	t.enc.SetEscapeHTML(false)
-	for i, c := range columns {
+	for i, c := range l.columns {
 		before := ","
 		if i == 0 {
 			before = "{"
@@ -78,14 +78,22 @@ func newJSONTable(w io.Writer, columns []document.Column) *jsonTable {
 	return t
 }
 
-func (t *jsonTable) write(row []document.Value) (err error) {
+func (t *jsonTable) write(row []document.Value) error {
+	if err := t.appendRow(row); err != nil {
+		return err
+	}
+	return t.end("}\n")
+}
+
+// appendRow puts a row into the line, but for the brace that ends it.
+func (t *jsonTable) appendRow(row []document.Value) (err error) {
 	for i := range row {
 		t.line = append(t.line, t.names[i]...)
 		if t.line, err = t.appendValue(t.line, t.columns[i].Type, &row[i]); err != nil {
 			return err
 		}
 	}
-	return t.end("}\n")
+	return nil
 }
 
 func (t *jsonTable) appendValue(line []byte, of document.Type, v *document.Value) ([]byte, error) {

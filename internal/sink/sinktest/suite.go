@@ -4,6 +4,7 @@
 //   - suite.go: how a target is tested, and the cases.
 //   - world.go: documents that change by chance, and how rows are compared.
 //   - carry.go: cases with a runner; store.go: cases of the port alone.
+//   - sql.go: what a database shows.
 //   - memory.go: a target in memory, with faults, for tests of whoever carries.
 package sinktest
 

@@ -304,7 +304,8 @@ func unavailable(place string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return domain.Errorf(domain.CodeUnavailable, "the sink's target %s: %w", place, err)
+	// Drivers write several lines.
+	return domain.Errorf(domain.CodeUnavailable, "the sink's target %s: %s", place, strings.Join(strings.Fields(err.Error()), " "))
 }
 
 // refused is an error of a database that a person has to look at.

@@ -55,6 +55,9 @@ var cases = []testCase{
 	{"Down", down},
 }
 
+// RunDown runs the case alone in which the place is away for a while.
+func RunDown(t *testing.T, p Place) { down(t, p) }
+
 // Run runs the suite. Each case has a place of its own.
 func Run(t *testing.T, place func(t testing.TB) Place) {
 	for _, c := range cases {

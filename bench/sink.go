@@ -71,10 +71,15 @@ func sinkPostgres(ctx context.Context, l *lab) (err error) {
 	for _, m := range []struct {
 		name   string
 		speeds []float64
-	}{{"sink_postgres_backfill", first}, {"sink_postgres_again", again}} {
+		aimed  bool
+	}{{"sink_postgres_backfill", first, true}, {"sink_postgres_again", again, false}} {
 		line := report.Line{Name: m.name, Value: report.Median(m.speeds), Unit: "rows/s"}
 		ratio := report.Median(report.Ratios(m.speeds, plain))
-		if err := l.report.Add(line.Against("one COPY", report.Median(plain)).WithRatio(ratio).Aim(fmt.Sprintf(">= %.1fx", sinkTarget), ratio >= sinkTarget)); err != nil {
+		line = line.Against("one COPY", report.Median(plain)).WithRatio(ratio)
+		if m.aimed {
+			line = line.Aim(fmt.Sprintf(">= %.1fx", sinkTarget), ratio >= sinkTarget)
+		}
+		if err := l.report.Add(line); err != nil {
 			return err
 		}
 	}

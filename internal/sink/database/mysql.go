@@ -114,7 +114,7 @@ func (m *mysqlServer) connect(ctx context.Context) error {
 	if m.conn != nil && m.conn.PingContext(ctx) == nil {
 		return nil
 	}
-	m.lost()
+	m.lost(ctx)
 	connector, err := mysql.NewConnector(m.config)
 	if err != nil {
 		return domain.Errorf(domain.CodeInvalid, "the options of the sink's URL for %s are refused by the driver", m.place)
@@ -174,9 +174,9 @@ func (m *mysqlServer) transact(ctx context.Context, do func(tx) error) error {
 	return m.described(inner.Commit())
 }
 
-func (m *mysqlServer) lost() {
+func (m *mysqlServer) lost(ctx context.Context) {
 	if m.conn != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		// The lock goes with the connection, and that with the pool; but others need not
 		// wait until the server notices.

@@ -96,7 +96,7 @@ func (p *postgres) connect(ctx context.Context) error {
 	if p.conn != nil && !p.conn.IsClosed() {
 		return nil
 	}
-	p.lost()
+	p.lost(ctx)
 	conn, err := pgx.ConnectConfig(ctx, p.config)
 	if err != nil {
 		return unavailable(p.place, err)
@@ -171,9 +171,9 @@ func (p *postgres) transact(ctx context.Context, do func(tx) error) error {
 	return p.described(err)
 }
 
-func (p *postgres) lost() {
+func (p *postgres) lost(ctx context.Context) {
 	if p.conn != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		// The lock goes with the connection; but others need not wait until the server
 		// notices.

@@ -57,11 +57,9 @@ func (x *postgresTx) upsert(ctx context.Context, t *table, rows []*sink.Row, p *
 		set = append(set, name+" = EXCLUDED."+name)
 	}
 	stage := pgx.Identifier{"pg_temp", x.stages[t]}.Sanitize()
-	if err := x.exec(ctx, "INSERT INTO "+x.called(t.name)+" ("+names+") SELECT "+names+" FROM "+stage+
-		" ON CONFLICT ("+columnAccount+", "+columnName+") DO UPDATE SET "+strings.Join(set, ", ")); err != nil {
-		return err
-	}
-	return x.exec(ctx, "DELETE FROM "+stage)
+	// The stage is emptied by the end of the transaction.
+	return x.exec(ctx, "INSERT INTO "+x.called(t.name)+" ("+names+") SELECT "+names+" FROM "+stage+
+		" ON CONFLICT ("+columnAccount+", "+columnName+") DO UPDATE SET "+strings.Join(set, ", "))
 }
 
 func copyRows(ctx context.Context, to pgx.Tx, where pgx.Identifier, t *table, rows []*sink.Row, generation int64) error {

@@ -143,7 +143,7 @@ func (f *sqliteFile) transact(ctx context.Context, do func(tx) error) (err error
 	return f.described(ctx, err)
 }
 
-func (f *sqliteFile) lost() {
+func (f *sqliteFile) lost(context.Context) {
 	if f.conn != nil {
 		// What is committed is in the file; the rest is nobody's.
 		_ = f.conn.Close()

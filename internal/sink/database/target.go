@@ -34,7 +34,7 @@ type server interface {
 	staged(ctx context.Context, tables []*table) error
 	transact(ctx context.Context, do func(tx tx) error) error
 	// lost forgets the connection, and what it holds.
-	lost()
+	lost(ctx context.Context)
 	types() *types
 	quote(name string) string
 	// called is a table's name in statements.
@@ -66,7 +66,7 @@ var progressColumns = []string{"feed", "position", "backfilled", "after_account"
 func (t *target) Prepare(ctx context.Context, tables []sink.Table) error {
 	err := t.prepare(ctx, tables)
 	if err != nil {
-		t.lost()
+		t.lost(ctx)
 	}
 	return err
 }
@@ -255,7 +255,7 @@ func (t *target) note(ctx context.Context, tx tx, p *sink.Progress) error {
 
 // Close implements sink.Target.
 func (t *target) Close() error {
-	t.lost()
+	t.lost(context.Background())
 	return nil
 }
 

@@ -23,6 +23,24 @@ type Rows interface {
 	Change(ctx context.Context, changes []Change) error
 }
 
+// Store is the part of an Index that is the same in all stores that have
+// transactions: T is one of theirs.
+type Store[T any] struct {
+	transact func(ctx context.Context, fn func(T) error) error
+	rows     func(T) Rows
+}
+
+// NewStore returns that part. Transact runs fn in one transaction, which it may have
+// to repeat.
+func NewStore[T any](transact func(ctx context.Context, fn func(T) error) error, rows func(T) Rows) Store[T] {
+	return Store[T]{transact, rows}
+}
+
+// Apply implements Index.
+func (s *Store[T]) Apply(ctx context.Context, b Batch) error {
+	return s.transact(ctx, func(t T) error { return Apply(ctx, s.rows(t), b) })
+}
+
 // Change is what becomes of an entry: Old is what is there, and New what is to be
 // there, either of them nil if there is none.
 type Change struct{ Old, New *Entry }

@@ -12,6 +12,9 @@ var examples = map[string]string{
 	"collect": `  sluice collect octocat
   sluice collect octocat hubot --token-file tokens.txt
   sluice collect octocat --dry-run`,
+	"doc": `  sluice doc search crash parser`,
+	"doc search": `  sluice doc search crash parser
+  sluice doc search '"index out of range" -windows pars*' --kind issues,pulls`,
 	"account": `  sluice account list
   sluice account set octocat --token-file new.token`,
 	"account add": `  sluice account add octocat --token-file octocat.token

@@ -55,6 +55,8 @@ type Config struct {
 	Kafka   Kafka
 	// Notify are those who are told what happened.
 	Notify notify.Targets
+	// Search says whether an index of words is kept, by which documents are found.
+	Search bool
 	// Traces is where traces are sent.
 	Traces Traces
 	// Sources is what was set about sources, which declare their settings.
@@ -226,6 +228,7 @@ func Default() Config {
 		Collect: Collect{Workers: engine.DefaultWorkers, Lease: dispatch.DefaultLease, KeepJobs: engine.DefaultRetention},
 		Quota:   Quota{Floor: 100, Limit: 5000, Window: time.Hour},
 		Harvest: Harvest{On: true},
+		Search:  true,
 		Timers:  Timers{Trigger: TriggerDueSet},
 		Refresh: Refresh{FreshFor: time.Hour, Prefetch: -1},
 		Traces:  Traces{Sample: 1000},

@@ -6,7 +6,7 @@ import "slices"
 // for the command and all below it.
 var (
 	// clients are those that can speak to a running service.
-	clients = []string{"collect", "account", "run", "job", "quota", "timer", "refresh", "snapshot", "dlq", "archive", "stats", "export", "sql", "top", "token", "audit", "compare", "notify"}
+	clients = []string{"collect", "account", "run", "job", "quota", "timer", "refresh", "snapshot", "dlq", "archive", "stats", "export", "doc", "sql", "top", "token", "audit", "compare", "notify"}
 	// stores are those that may have the embedded database in their own process.
 	stores = slices.Concat([]string{"up", "demo", "load", "doctor", "backup", "restore", "key", "config"}, clients)
 	// sharers are those that are told of servers on their command line.
@@ -80,6 +80,8 @@ func collect() []Setting {
 			field: func(c *Config) any { return &c.Collect.Lease }},
 		{Name: "keep-jobs", Group: group, Help: "how long the jobs of ended runs are kept, except each account's newest; negative means forever", Commands: workers,
 			field: func(c *Config) any { return &c.Collect.KeepJobs }},
+		{Name: "search", Group: group, Help: "keep an index of the words of documents, by which they are found (docs/search.md)", Commands: workers, Own: true,
+			field: func(c *Config) any { return &c.Search }},
 	}
 }
 

@@ -8,7 +8,7 @@
 //   - httpapi.go: what the API needs (Deps), and how it is put together (New).
 //   - A file for each group of routes, with a type that has what the group needs:
 //     accounts.go, schedules.go, runs.go, jobs.go, quota.go, stats.go, export.go,
-//     sql.go, timers.go and completions.go, snapshots.go, deadletters.go, archive*.go,
+//     sql.go, search.go, timers.go and completions.go, snapshots.go, deadletters.go, archive*.go,
 //     hooks.go, events.go, probes.go, debug.go.
 //   - bodies.go: bodies as they must be; unread.go: those that nobody reads.
 //   - problem.go and problemkinds.go: errors as problems; stream.go: server-sent
@@ -128,7 +128,9 @@ type Deps struct {
 	Documents    document.Reader
 	// Queries answers SQL; nil where the store of the documents speaks none.
 	Queries query.Store
-	Timers  Timers
+	// Search may be nil: then no index of words is kept, and its route says so.
+	Search Searcher
+	Timers Timers
 	// Refreshes may be nil: then there are no snapshots, and their routes say so.
 	Refreshes Refreshes
 	// Notifications may be nil: then nobody is told of anything.
@@ -264,6 +266,7 @@ func (s *server) registerGroups(api huma.API, d Deps) {
 	(&statsRoutes{c, find, d.Statistics}).registerStats(api)
 	(&exportRoutes{c, find, d.Reader, d.Documents, d.Statistics}).registerExport(api)
 	(&sqlRoutes{c, d.Queries}).registerSQL(api)
+	(&searchRoutes{c, find, d.Search}).registerSearch(api)
 	(&timerRoutes{c, d.Timers}).registerTimers(api)
 	(&debugRoutes{c, d.Redis}).registerDebug(api)
 	schedules.registerSchedules(api)

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice/internal/dispatch"
+	"sluice/internal/document/wordindex"
 	"sluice/internal/domain"
 	"sluice/internal/notify"
 	"sluice/internal/quota"
@@ -64,6 +65,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		func() {
 			read(c.ctx, e, "notifications", c.reads.notifications, func(n map[notify.Counted]int64) { exportNotifications(e, n) })
 		},
+		func() { read(c.ctx, e, "search", c.reads.search, func(b wordindex.Behind) { exportSearch(e, b) }) },
 	)
 }
 

@@ -29,6 +29,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"sluice/internal/dispatch"
+	"sluice/internal/document/wordindex"
 	"sluice/internal/engine"
 	"sluice/internal/notify"
 	"sluice/internal/quota"
@@ -75,6 +76,8 @@ type Sources struct {
 	// Statistics tells which of them were given up.
 	Statistics    Statistics
 	Notifications Notifications
+	// Search may be nil.
+	Search Search
 	// Refreshes may be nil.
 	Refreshes Refreshes
 	// Instruments are what the parts were measured with.
@@ -108,6 +111,7 @@ type reads struct {
 	// lacking and undelivered count statistics and deliveries that were given up.
 	lacking, undelivered *lately[int64]
 	notifications        *lately[map[notify.Counted]int64]
+	search               *lately[wordindex.Behind]
 }
 
 // New returns the metrics of the sources, the process and the Go runtime.
@@ -139,6 +143,9 @@ func New(s Sources, log *slog.Logger) (*Metrics, error) {
 	}
 	if s.Notifications != nil {
 		m.reads.notifications = newLately(s.Now, s.Notifications.Count)
+	}
+	if s.Search != nil {
+		m.reads.search = newLately(s.Now, s.Search.Behind)
 	}
 	own := prometheus.NewRegistry()
 	for _, c := range []prometheus.Collector{

@@ -16,6 +16,7 @@ import (
 	"sluice/internal/config"
 	"sluice/internal/dispatch"
 	"sluice/internal/document"
+	"sluice/internal/document/wordindex"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/idempotency"
@@ -90,7 +91,9 @@ type Service struct {
 	Kinds     document.Kinds
 	Documents document.Reader
 	// Queries answers SQL; nil where nothing does.
-	Queries    query.Store
+	Queries query.Store
+	// Search finds documents by their words; nil where no index is kept.
+	Search     *wordindex.Searcher
 	Dispatch   dispatch.Dispatcher
 	Quota      quota.Keeper
 	Statistics *stats.Computer
@@ -202,8 +205,11 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 		ports.Statistics = o.Statistics
 	}
 	var err error
-	s.Engine, err = engine.New(ports.Ports, o.Engine)
-	return err
+	if s.Engine, err = engine.New(ports.Ports, o.Engine); err != nil {
+		return err
+	}
+	s.openSearch(o, ports.words)
+	return nil
 }
 
 // parts are what the adapters are gathered in.
@@ -214,6 +220,8 @@ type parts struct {
 	refresh refresh.Parts
 	// notifications are where those are kept.
 	notifications notify.Store
+	// words is the index of what documents say, beside them.
+	words wordindex.Index
 }
 
 // openMongo opens the separate document store, if there is one.
@@ -237,7 +245,8 @@ func (s *Service) openMongo(ctx context.Context, o Options, ports *parts) error 
 		return err
 	}
 	ports.timers.Log = log
-	return nil
+	ports.words, err = mongo.NewWords(ctx, db)
+	return err
 }
 
 // Check proves that something works that the service needs.

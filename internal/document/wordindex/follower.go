@@ -55,7 +55,10 @@ func (f *Follower) Run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && domain.CodeOf(err) != domain.CodeConflict:
+		case err != nil && domain.CodeOf(err) == domain.CodeConflict:
+			// Another process follows; it takes the next steps, too.
+			idle = true
+		case err != nil:
 			failed++
 			pause := retries.Delay(failed)
 			f.Log.Warn("the index of words cannot be brought up to date; trying again", "error", err, "in", pause)

@@ -120,11 +120,11 @@ func TestQueriesThatAreRefused(t *testing.T) {
 
 func TestNeed(t *testing.T) {
 	for query, want := range map[string]words.Need{
-		"fix crash fix":       {Has: []string{"fix", "crash"}},
-		`"fix the" par*`:      {Has: []string{"fix", "the"}, Begins: []string{"par"}},
+		"fix crash fix":        {Has: []string{"fix", "crash"}},
+		`"fix the" par*`:       {Has: []string{"fix", "the"}, Begins: []string{"par"}},
 		"fix -a -bb* -\"c d\"": {Has: []string{"fix"}, Lacks: []string{"a"}},
-		"全文検索 x検":             {Has: []string{"全文", "文検", "検索", "x", "検"}},
-		"foo_ba*":             {Has: []string{"foo"}, Begins: []string{"ba"}},
+		"全文検索 x検":              {Has: []string{"全文", "文検", "検索", "x", "検"}},
+		"foo_ba*":              {Has: []string{"foo"}, Begins: []string{"ba"}},
 	} {
 		q, err := words.Parse(query)
 		if err != nil {

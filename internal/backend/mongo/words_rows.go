@@ -23,6 +23,7 @@ type wordRows struct {
 // progressID is that of the one record of progress.
 const progressID = 1
 
+// Progress implements wordindex.Rows.
 func (t wordRows) Progress(ctx context.Context) ([]byte, error) {
 	var record struct {
 		Progress string `bson:"progress"`
@@ -65,6 +66,7 @@ func errOtherFollower() error {
 	return domain.Errorf(domain.CodeConflict, "the index of words has moved on: another process keeps it, too")
 }
 
+// Entries implements wordindex.Rows.
 func (t wordRows) Entries(ctx context.Context, keys []document.Key) (entries []wordindex.Entry, err error) {
 	ids := make([]string, len(keys))
 	for i, key := range keys {
@@ -81,6 +83,7 @@ func (t wordRows) Entries(ctx context.Context, keys []document.Key) (entries []w
 	return entries, nil
 }
 
+// Taken implements wordindex.Rows.
 func (t wordRows) Taken(ctx context.Context, ids []int64) (taken []int64, err error) {
 	found, err := t.find(ctx, bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}},
 		options.Find().SetProjection(bson.D{{Key: fieldID, Value: 1}}))

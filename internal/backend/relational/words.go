@@ -66,6 +66,7 @@ func (s *Words) Drop(ctx context.Context, account int64, most int) (more bool, e
 // wordRows implements wordindex.Rows.
 type wordRows struct{ tx *Tx }
 
+// Progress implements wordindex.Rows.
 func (t wordRows) Progress(ctx context.Context) (progress []byte, err error) {
 	err = Query(ctx, t.tx, func(r *sql.Rows) error { return r.Scan(&progress) }, "SELECT progress FROM word_progress WHERE id = 1 FOR UPDATE")
 	if len(progress) == 0 {
@@ -74,6 +75,7 @@ func (t wordRows) Progress(ctx context.Context) (progress []byte, err error) {
 	return progress, err
 }
 
+// SaveProgress implements wordindex.Rows.
 func (t wordRows) SaveProgress(ctx context.Context, progress []byte) error {
 	var save Statement
 	_, err := save.Write("UPDATE word_progress SET progress = ").Blob(progress).Write(" WHERE id = 1").Exec(ctx, t.tx)
@@ -99,6 +101,7 @@ func readWordEntries(ctx context.Context, q Querier, find *Statement) (entries [
 	return entries, err
 }
 
+// Entries implements wordindex.Rows.
 func (t wordRows) Entries(ctx context.Context, keys []document.Key) (entries []wordindex.Entry, err error) {
 	for part := range slices.Chunk(keys, maxDeletes) {
 		var find Statement
@@ -118,6 +121,7 @@ func (t wordRows) Entries(ctx context.Context, keys []document.Key) (entries []w
 	return entries, nil
 }
 
+// Taken implements wordindex.Rows.
 func (t wordRows) Taken(ctx context.Context, ids []int64) (taken []int64, err error) {
 	for part := range slices.Chunk(ids, maxDeletes) {
 		var find Statement

@@ -106,11 +106,13 @@ func (s *Words) Drop(ctx context.Context, account int64, most int) (more bool, e
 // wordRows implements wordindex.Rows.
 type wordRows struct{ conn *driver.Conn }
 
+// Progress implements wordindex.Rows.
 func (t wordRows) Progress(context.Context) (progress []byte, err error) {
 	err = Exec(t.conn, "SELECT progress FROM word_progress WHERE id = 1", func(r *driver.Stmt) { progress = readBlob(r, 0) })
 	return progress, err
 }
 
+// SaveProgress implements wordindex.Rows.
 func (t wordRows) SaveProgress(_ context.Context, progress []byte) error {
 	return Exec(t.conn, "INSERT INTO word_progress (id, progress) VALUES (1, ?) ON CONFLICT DO UPDATE SET progress = excluded.progress", nil, progress)
 }
@@ -124,6 +126,7 @@ func scanWordEntry(r *driver.Stmt) wordindex.Entry {
 	}
 }
 
+// Entries implements wordindex.Rows.
 func (t wordRows) Entries(_ context.Context, keys []document.Key) (entries []wordindex.Entry, err error) {
 	for _, key := range keys {
 		err := Exec(t.conn, "SELECT "+wordEntryColumns+" FROM word_entry WHERE account_id = ? AND kind = ? AND name = ?",
@@ -135,6 +138,7 @@ func (t wordRows) Entries(_ context.Context, keys []document.Key) (entries []wor
 	return entries, nil
 }
 
+// Taken implements wordindex.Rows.
 func (t wordRows) Taken(_ context.Context, ids []int64) (taken []int64, err error) {
 	err = Exec(t.conn, "SELECT id FROM word_entry WHERE id IN (SELECT value FROM json_each(?))",
 		func(r *driver.Stmt) { taken = append(taken, r.ColumnInt64(0)) }, idList(ids))

@@ -19,7 +19,7 @@ import (
 type docCommands struct{ *App }
 
 func (a docCommands) docCommand(o *options) *cobra.Command {
-	return group("doc", "List and show what was collected", a.docList(o), a.docGet(o))
+	return group("doc", "List, show and search what was collected", a.docList(o), a.docGet(o), searchCommand{a.App}.search(o))
 }
 
 func (a docCommands) docList(o *options) *cobra.Command {

@@ -12,6 +12,8 @@ var examples = map[string]string{
 	"collect": `  sluice collect octocat
   sluice collect octocat hubot --token-file tokens.txt
   sluice collect octocat --dry-run`,
+	"doc search": `  sluice doc search crash parser
+  sluice doc search '"index out of range" -windows pars*' --kind issues,pulls`,
 	"account": `  sluice account list
   sluice account set octocat --token-file new.token`,
 	"account add": `  sluice account add octocat --token-file octocat.token
@@ -79,7 +81,8 @@ var examples = map[string]string{
   sluice stats --leaderboard --by commits --limit 10
   sluice stats --global`,
 	"doc": `  sluice doc list issues --state open
-  sluice doc get issues 42`,
+  sluice doc get issues 42
+  sluice doc search crash parser`,
 	"doc list": `  sluice doc list issues --repository octocat/hello-world --state open --sort -updated
   sluice doc list commits --account octocat --created-from 2026-01-01 --fields sha,author,message
   sluice doc list pulls --label bug --limit 0 --format csv`,

@@ -57,6 +57,8 @@ type Config struct {
 	Sinks Sinks
 	// Notify are those who are told what happened.
 	Notify notify.Targets
+	// Search says whether an index of words is kept, by which documents are found.
+	Search bool
 	// Traces is where traces are sent.
 	Traces Traces
 	// Sources is what was set about sources, which declare their settings.
@@ -230,6 +232,7 @@ func Default() Config {
 		Collect: Collect{Workers: engine.DefaultWorkers, Lease: dispatch.DefaultLease, KeepJobs: engine.DefaultRetention, KeepChanges: engine.DefaultChangesKept},
 		Quota:   Quota{Floor: 100, Limit: 5000, Window: time.Hour},
 		Harvest: Harvest{On: true},
+		Search:  true,
 		Timers:  Timers{Trigger: TriggerDueSet},
 		Refresh: Refresh{FreshFor: time.Hour, Prefetch: -1},
 		Traces:  Traces{Sample: 1000},

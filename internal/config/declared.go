@@ -82,6 +82,8 @@ func collect() []Setting {
 			field: func(c *Config) any { return &c.Collect.KeepJobs }},
 		{Name: "changes-keep", Group: group, Help: "how long changes of documents are kept for those who follow them (docs/changes.md); 0 means forever", Commands: workers,
 			field: func(c *Config) any { return &c.Collect.KeepChanges }},
+		{Name: "search", Group: group, Help: "keep an index of the words of documents, by which they are found (docs/search.md)", Commands: workers, Own: true,
+			field: func(c *Config) any { return &c.Search }},
 	}
 }
 

@@ -26,6 +26,9 @@ var abouts = map[string]string{
 	"query-sql": "The statement is one SELECT in the SQL of the store, on the views that docs/sql.md lists; whatever else it reads or calls is refused by the " +
 		"engine of the store. It has 25 seconds, and nothing is noted in the audit log: it changes nothing.",
 
+	"search": "Words must all be there, \"phrases\" as they stand; -word excludes, begin* finds what begins like that (docs/search.md). Every document is " +
+		"read as it is now; behind says what the index has not read yet. A page can have fewer results than its limit and not be the last: next_cursor tells.",
+
 	"list-jobs": "next_after of an answer is the after of the next page; the last page has none.",
 	"get-job":   "What the call is made with is not shown.",
 	"retry-job": "The run of the job goes on with it.",

@@ -8,7 +8,7 @@
 //   - httpapi.go: what the API needs (Deps), and how it is put together (New).
 //   - A file for each group of routes, with a type that has what the group needs:
 //     accounts.go, schedules.go, runs.go, jobs.go, quota.go, stats.go, export.go,
-//     documents.go, changes.go, sql.go, timers.go and completions.go, snapshots.go, deadletters.go, archive*.go,
+//     documents.go, changes.go, sql.go, search.go, timers.go and completions.go, snapshots.go, deadletters.go, archive*.go,
 //     hooks.go, events.go, probes.go, debug.go.
 //   - bodies.go: bodies as they must be; unread.go: those that nobody reads.
 //   - problem.go and problemkinds.go: errors as problems; stream.go: server-sent
@@ -133,7 +133,9 @@ type Deps struct {
 	Lister document.Lister
 	// Queries answers SQL; nil where the store of the documents speaks none.
 	Queries query.Store
-	Timers  Timers
+	// Search may be nil: then no index of words is kept, and its route says so.
+	Search Searcher
+	Timers Timers
 	// Refreshes may be nil: then there are no snapshots, and their routes say so.
 	Refreshes Refreshes
 	// Notifications may be nil: then nobody is told of anything.
@@ -273,6 +275,7 @@ func (s *server) registerGroups(api huma.API, d Deps) {
 	(&documentRoutes{c, find, d.Reader, d.Documents, d.Lister, d.Finder}).registerDocuments(api)
 	(&changeRoutes{c, find, d.Reader, d.Observer, d.Feed}).registerChanges(api)
 	(&sqlRoutes{c, d.Queries}).registerSQL(api)
+	(&searchRoutes{c, find, d.Search}).registerSearch(api)
 	(&timerRoutes{c, d.Timers}).registerTimers(api)
 	(&debugRoutes{c, d.Redis}).registerDebug(api)
 	schedules.registerSchedules(api)

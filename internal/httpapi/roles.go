@@ -52,6 +52,7 @@ var needed = map[string]access.Role{
 	"GET /api/v1/runs":                             access.Read,
 	"GET /api/v1/runs/{id}":                        access.Read,
 	"GET /api/v1/runs/{id}/events":                 access.Read,
+	"GET /api/v1/search":                           access.Read,
 	"GET /api/v1/sinks":                            access.Read,
 	"GET /api/v1/snapshots/{source}/{key}":         access.Read,
 	"GET /api/v1/snapshots/{source}/{key}/events":  access.Read,

@@ -9,6 +9,7 @@ import (
 
 	"sluice/internal/dispatch"
 	"sluice/internal/document"
+	"sluice/internal/document/wordindex"
 	"sluice/internal/domain"
 	"sluice/internal/notify"
 	"sluice/internal/quota"
@@ -73,6 +74,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 			read(c.ctx, e, "notifications", c.reads.notifications, func(n map[notify.Counted]int64) { exportNotifications(e, n) })
 		},
 		func() { read(c.ctx, e, "sinks", c.reads.sinks, func(all []sink.Listed) { exportSinks(e, all) }) },
+		func() { read(c.ctx, e, "search", c.reads.search, func(b wordindex.Behind) { exportSearch(e, b) }) },
 	)
 }
 

@@ -65,6 +65,7 @@ func Declared() []Section {
 		{"Timers", timing()},
 		{"Sinks", carrying()},
 		{"Notifications", notifying()},
+		{"Search", searching()},
 		{"Stores, Redis and HTTP", servers()},
 	}
 }
@@ -101,7 +102,7 @@ func program() []Metric {
 		{Name: "sluice_build_info", Kind: Gauge, Scope: Process, Labels: []string{"version", "revision", "go"},
 			Help: "1, with the version that runs."},
 		{Name: "sluice_metrics_readable", Kind: Gauge, Scope: Process, Labels: []string{"part"},
-			Help:   "1 if the part could be read for this scrape, 0 if it did not answer: state is the database, dispatch and quota are Redis where there is one, refresh is the store of snapshots; statistics, timers and notifications are what is counted of them in the database; sinks are how far the feed of changes is.",
+			Help:   "1 if the part could be read for this scrape, 0 if it did not answer: state is the database, dispatch and quota are Redis where there is one, refresh is the store of snapshots; statistics, timers and notifications are what is counted of them in the database; sinks are how far the feed of changes is; search is the index of words.",
 			Serves: "002 §11 failing closed"},
 		{Name: "sluice_metrics_age_seconds", Kind: Gauge, Scope: Process, Labels: []string{"part"},
 			Help: "How old what was read of a part is: what takes long to count is not counted for every scrape."},
@@ -195,6 +196,13 @@ func carrying() []Metric {
 		{Name: "sluice_sink_failing", Kind: Gauge, Scope: Process, Labels: []string{"sink"},
 			Help: "1 while what a sink does fails and is tried again, else 0."},
 		{Name: "sluice_sink_rows_total", Kind: Counter, Scope: Process, Labels: []string{"sink"}, Help: "Rows that this process has carried to a sink."},
+	}
+}
+
+func searching() []Metric {
+	return []Metric{
+		{Name: "sluice_search_behind", Kind: Gauge, Scope: Shared, Help: "Changes of documents that the index of words has not read yet. Missing where no index is kept."},
+		{Name: "sluice_search_building", Kind: Gauge, Scope: Shared, Help: "1 while the index of words does not have all documents yet. Missing where no index is kept."},
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 
 	"sluice/internal/dispatch"
 	"sluice/internal/document"
+	"sluice/internal/document/wordindex"
 	"sluice/internal/engine"
 	"sluice/internal/notify"
 	"sluice/internal/quota"
@@ -85,6 +86,8 @@ type Sources struct {
 	Statistics    Statistics
 	Notifications Notifications
 	Sinks         Sinks
+	// Search may be nil.
+	Search Search
 	// Refreshes may be nil.
 	Refreshes Refreshes
 	// Instruments are what the parts were measured with.
@@ -120,6 +123,7 @@ type reads struct {
 	feed                 *lately[document.Bounds]
 	notifications        *lately[map[notify.Counted]int64]
 	sinks                *lately[[]sink.Listed]
+	search               *lately[wordindex.Behind]
 }
 
 // New returns the metrics of the sources, the process and the Go runtime.
@@ -157,6 +161,9 @@ func New(s Sources, log *slog.Logger) (*Metrics, error) {
 	}
 	if s.Sinks != nil && s.Sinks.Active() {
 		m.reads.sinks = newLately(s.Now, s.Sinks.List)
+	}
+	if s.Search != nil {
+		m.reads.search = newLately(s.Now, s.Search.Behind)
 	}
 	own := prometheus.NewRegistry()
 	for _, c := range []prometheus.Collector{

@@ -29,7 +29,7 @@ func (s *Service) openEmbedded(ctx context.Context, o Options, ports *parts) err
 		if err != nil {
 			return err
 		}
-		s.Documents, beside = documents, documents
+		s.Documents, beside, ports.words = documents, documents, sqlite.NewWords(db)
 		s.Queries = query.NewLimited(sqlite.NewQueries(o.Config.Service.DataDir), 0)
 	}
 	store, err := sqlite.NewState(ctx, db, beside, o.Engine.Now)

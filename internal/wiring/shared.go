@@ -40,7 +40,7 @@ func (s *Service) openShared(ctx context.Context, o Options, ports *parts) error
 		if err != nil {
 			return err
 		}
-		s.Documents, beside = documents, documents
+		s.Documents, beside, ports.words = documents, documents, relational.NewWords(db)
 		if err := s.openQueries(o.Config.Servers.SQLReader); err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"sluice/internal/config"
 	"sluice/internal/dispatch"
 	"sluice/internal/document"
+	"sluice/internal/document/wordindex"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/idempotency"
@@ -96,7 +97,9 @@ type Service struct {
 	Finder document.Finder
 	Lister document.Lister
 	// Queries answers SQL; nil where nothing does.
-	Queries    query.Store
+	Queries query.Store
+	// Search finds documents by their words; nil where no index is kept.
+	Search     *wordindex.Searcher
 	Dispatch   dispatch.Dispatcher
 	Quota      quota.Keeper
 	Statistics *stats.Computer
@@ -217,6 +220,7 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 	if s.Engine, err = engine.New(ports.Ports, o.Engine); err != nil {
 		return err
 	}
+	s.openSearch(o, ports.words)
 	return s.openSinks(o)
 }
 
@@ -228,6 +232,8 @@ type parts struct {
 	refresh refresh.Parts
 	// notifications are where those are kept.
 	notifications notify.Store
+	// words is the index of what documents say, beside them.
+	words wordindex.Index
 }
 
 // openMongo opens the separate document store, if there is one.
@@ -251,7 +257,8 @@ func (s *Service) openMongo(ctx context.Context, o Options, ports *parts) error 
 		return err
 	}
 	ports.timers.Log = log
-	return nil
+	ports.words, err = mongo.NewWords(ctx, db)
+	return err
 }
 
 // Check proves that something works that the service needs.

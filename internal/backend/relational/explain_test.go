@@ -306,6 +306,9 @@ func fill(ctx context.Context, db *sql.DB, postgres bool) error {
 		"snapshot_value (identity, source, entity_key, version, hash, stored_at, listed, body) SELECT " + h("s") + "," + b("s") + "," + b("k") + ", n, " + hash32 + ", n, n % 2, " + blob,
 		"snapshot_status (identity, source, version, code, tries, error, at) SELECT " + h("s") + "," + b("s") + ", n, 'FAILED', 1, '', n",
 		"dead_letter (id, why, source, entity_key, buried_at, data) SELECT " + b("d") + "," + b("w") + "," + b("s") + "," + b("k") + ", n, '{}'",
+		"word_entry (id, identity, account_id, kind, name, words) SELECT n + 100000, " + h("w") + ", n / 10 + 100000, " + b("k") + "," + b("n") + ", " + blob,
+		"word_posting (word, id) SELECT " + b("w") + ", n",
+		"word_progress (id, progress) SELECT n + 1, " + blob,
 		"refresh_request (identity, version, priority, waits, not_before, code, error, event) SELECT " + h("r") + ", n, 1, 0, n, '', '', " + blob,
 	}
 	statements := []string{}
@@ -321,7 +324,7 @@ func fill(ctx context.Context, db *sql.DB, postgres bool) error {
 	}
 	if !postgres {
 		statements = append([]string{"SET SESSION max_recursive_iterations = 100000"}, statements...)
-		statements = append(statements, "ANALYZE TABLE account, run, job, document, chunk, page, resource_cursor, quota_window, statistics, timer, snapshot, snapshot_value, dead_letter, refresh_request")
+		statements = append(statements, "ANALYZE TABLE account, run, job, document, chunk, page, resource_cursor, quota_window, statistics, timer, snapshot, snapshot_value, dead_letter, refresh_request, word_entry, word_posting, word_progress")
 	}
 	return execute(ctx, db, statements)
 }

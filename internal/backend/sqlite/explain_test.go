@@ -51,6 +51,8 @@ var wholeTables = []struct{ part, unless, reason string }{
 	{"SELECT state, COUNT(*) FROM account", "", "accounts are counted along an index, for the metrics"},
 	{"SELECT id, n FROM owner", "", "a few accounts, each found in an index"},
 	{"FROM repository_presence WHERE gone_why <> ''", "AND account_id", "those that are gone, along their index, up to a limit"},
+	{"WHERE word_text MATCH", "", "an index of its own, which is read from its end"},
+	{"FROM word_entry ORDER BY id LIMIT", "", "what is removed first, along the key, up to a limit"},
 	// What tests do by hand.
 	{"FROM sqlite_schema", "", "a test counts tables"},
 	{"FROM cursor WHERE resource = 'number'", "", "a test looks for its own"},

@@ -7,6 +7,12 @@
 // What a target shows is what `sluice export` shows: the tables and columns that
 // sources declare, with what is gone flagged and kept. Rows of an account that is
 // purged are removed.
+//
+//   - sink.go: the port to targets; package targets opens them by their URLs.
+//   - runner.go: what carries, and goes on after whatever happened.
+//   - backfill.go and follow.go: the two ways to a batch; rows.go makes its rows.
+//   - status.go: what is told of a sink.
+//   - options.go: what the URL of every target can say.
 package sink
 
 import (
@@ -17,9 +23,13 @@ import (
 
 // Target is where rows are carried to. One process at a time writes to it.
 type Target interface {
-	// Prepare makes what is missing of the tables, and of the columns of those that
-	// are there. What others have changed by hand so that it cannot go on is an error
-	// of code conflict, which names the table, the column and the fix.
+	// Prepare connects, and makes what is missing of the tables, and of the columns of
+	// those that are there. It comes first, and again after every error. If another
+	// process writes to the target, that is an error of code unavailable, which says
+	// who it is. What others have changed by hand so that it cannot go on is one of
+	// code conflict, which names the table, the column and the fix. Where a table or a
+	// column is added to a target that has rows, Backfilled and After of its progress
+	// are forgotten: what was carried before lacks it.
 	Prepare(ctx context.Context, tables []Table) error
 	// Progress is what the last Apply stored; the zero Progress if there was none.
 	Progress(ctx context.Context) (Progress, error)
@@ -34,6 +44,8 @@ type Table struct {
 	Name    string
 	Columns []document.Column
 	Kind    document.Kind
+	// Raw says that its rows have payloads.
+	Raw bool
 }
 
 // Batch are rows that belong together, and how far the sink is with them.
@@ -42,6 +54,10 @@ type Batch struct {
 	Purged []int64
 	// Rows are in any order, each document once.
 	Rows []Row
+	// Sweep ends a backfill: rows that were stored in an earlier generation alone are
+	// of documents that are not there any more, and are removed after all else.
+	Sweep bool
+	// Progress is also what its rows are stored with: they are of its generation.
 	Progress
 }
 
@@ -52,10 +68,13 @@ type Row struct {
 	Key   document.Key
 	// Values are those of the table's columns.
 	Values []document.Value
-	// Raw is the upstream's own JSON.
+	// Raw is the upstream's own JSON; nil if the table has none, or if it is not JSON.
 	Raw []byte
 	// Deleted says that the upstream shows it no longer; a column says so too.
 	Deleted bool
+	// Removed says that the row is to go, as a sink was asked to do with what is
+	// deleted. It need not be there. Its values and payload are not to be read.
+	Removed bool
 }
 
 // Progress is how far a sink is.
@@ -68,4 +87,6 @@ type Progress struct {
 	// copied, in the order of scans.
 	Backfilled bool
 	After      document.Key
+	// Generation counts the backfills that were begun.
+	Generation int64
 }

@@ -79,13 +79,39 @@ func newJSONTable(w io.Writer, columns []document.Column) *jsonTable {
 }
 
 func (t *jsonTable) write(row []document.Value) (err error) {
+	if t.line, err = t.appendRow(t.line, row); err != nil {
+		return err
+	}
+	return t.end("\n")
+}
+
+func (t *jsonTable) appendRow(line []byte, row []document.Value) (_ []byte, err error) {
 	for i := range row {
-		t.line = append(t.line, t.names[i]...)
-		if t.line, err = t.appendValue(t.line, t.columns[i].Type, &row[i]); err != nil {
-			return err
+		line = append(line, t.names[i]...)
+		if line, err = t.appendValue(line, t.columns[i].Type, &row[i]); err != nil {
+			return line, err
 		}
 	}
-	return t.end("}\n")
+	return append(line, '}'), nil
+}
+
+// JSONRows writes rows of declared columns as objects of JSON, as an export has them.
+type JSONRows struct{ table *jsonTable }
+
+// NewJSONRows returns what writes rows of such columns. It is not for several at once.
+func NewJSONRows(columns []document.Column) *JSONRows {
+	return &JSONRows{newJSONTable(io.Discard, columns)}
+}
+
+// Append adds a row. A payload that is not nil is added as the value of raw; it has to
+// be JSON.
+func (r *JSONRows) Append(to []byte, row []document.Value, raw []byte) ([]byte, error) {
+	to, err := r.table.appendRow(to, row)
+	if err != nil || raw == nil {
+		return to, err
+	}
+	to = append(to[:len(to)-1], `,"raw":`...)
+	return append(append(to, raw...), '}'), nil
 }
 
 func (t *jsonTable) appendValue(line []byte, of document.Type, v *document.Value) ([]byte, error) {

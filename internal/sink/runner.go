@@ -211,6 +211,7 @@ func (r *Runner) session(ctx context.Context, enough func(Progress) bool) error 
 			p = next
 			continue
 		}
+		r.idle()
 		select {
 		case <-changed:
 		case <-ctx.Done():

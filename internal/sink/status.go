@@ -96,6 +96,9 @@ func (r *Runner) arrived(p Progress) {
 	r.set(func(s *Status) { s.Progress, s.State = p, StateFollowing })
 }
 
+// idle notes that there is nothing to carry: all is well again.
+func (r *Runner) idle() { r.set(func(s *Status) { s.Error, s.ErrorAt = "", time.Time{} }) }
+
 // applied notes what was stored: all is well again.
 func (r *Runner) applied(b *Batch) {
 	r.set(func(s *Status) {

@@ -10,6 +10,8 @@ type State string
 
 // The states.
 const (
+	// StateStopped: it does not run.
+	StateStopped State = "stopped"
 	// StateStarting: it has not reached its target yet.
 	StateStarting State = "starting"
 	// StateBackfilling: it copies everything, StateFollowing: it follows the changes.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -117,7 +118,10 @@ func (a accountCommands) accountPurge(o *options) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printPurged(o, account, purged)
+				if err := a.printPurged(o, account, purged); err != nil {
+					return err
+				}
+				return a.tellSinks(c.Context(), o, s)
 			})
 		}}
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
@@ -153,6 +157,20 @@ func (a accountCommands) printPurged(o *options, account domain.Account, purged 
 	for _, kind := range purged.Removed.Kinds() {
 		say(a.Out, "  %s %s\n", count(purged.Removed[kind]), kind)
 	}
+	return nil
+}
+
+// tellSinks says of which sinks the account's rows are yet to be removed.
+func (a accountCommands) tellSinks(ctx context.Context, o *options, s *session) error {
+	list, err := s.Sinks(ctx)
+	if err != nil || o.json() || len(list.Items) == 0 {
+		return err
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	say(a.Out, "its rows in the sinks (%s) are removed as these follow; `sluice sink list` shows how far they are\n", strings.Join(names, ", "))
 	return nil
 }
 

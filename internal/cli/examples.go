@@ -117,6 +117,12 @@ var examples = map[string]string{
   sluice audit list --actor token:alice --action cancel-run`,
 	"audit export": `  sluice audit export --since 2026-11-01
   sluice audit export --format csv`,
+	"sink": `  sluice sink list`,
+	"sink list": `  sluice sink list
+  sluice sink list -o json --server http://127.0.0.1:8090`,
+	"sync": `  sluice sync sqlite:collected.db
+  sluice sync postgres://reports@db.example.org/reports?schema=github
+  sluice sync @/etc/sluice/warehouse.url --anew`,
 	"notify": `  sluice notify test
   sluice notify list --status dead`,
 	"notify test": `  sluice notify test

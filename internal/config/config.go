@@ -53,6 +53,8 @@ type Config struct {
 	Timers  Timers
 	Refresh Refresh
 	Kafka   Kafka
+	// Sinks are where documents are carried to.
+	Sinks Sinks
 	// Notify are those who are told what happened.
 	Notify notify.Targets
 	// Traces is where traces are sent.

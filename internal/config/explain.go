@@ -73,8 +73,8 @@ func masked(s Setting, value, raw string) string {
 		return raw
 	case s.Secrecy == Secret:
 		return mask
-	case s.Name == "notify":
-		// It hides what is secret in it by itself.
+	case s.Name == "notify" || s.Name == "sink":
+		// They hide what is secret in them by themselves.
 		return value
 	}
 	return secret.MaskedURL(value)
@@ -84,6 +84,8 @@ func masked(s Setting, value, raw string) string {
 func (s Setting) value(c *Config) string {
 	switch v := s.field(c).(type) {
 	case *notify.Targets:
+		return v.String()
+	case *Sinks:
 		return v.String()
 	case *Roles:
 		return strings.Join(*v, ",")

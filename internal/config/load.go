@@ -53,6 +53,7 @@ func (c *Config) Load(from Origin, opens bool) error {
 	found = append(found, apply(others, c.File, from.Env, settings)...)
 	given := func(name string) bool { return from.Flags.Changed(name) || others.Changed(name) }
 	found = append(found, c.readSecrets(from, given, typed)...)
+	found = append(found, c.readSinks(typed["sink"])...)
 	if !given("floor") && c.Quota.Floor >= c.Quota.Limit {
 		c.Quota.Floor = max(0, c.Quota.Limit/50)
 	}
@@ -97,7 +98,8 @@ func apply(flags *pflag.FlagSet, file string, env func(string) (string, bool), s
 			return
 		}
 		if err := f.Value.Set(value); err != nil {
-			if _, many := f.Value.(*notify.Targets); many {
+			switch f.Value.(type) {
+			case *notify.Targets, *Sinks:
 				// It may hold what does not belong there.
 				value = "…"
 			}

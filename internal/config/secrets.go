@@ -19,7 +19,7 @@ func (c *Config) readSecrets(from Origin, given func(string) bool, typed map[str
 		case strings.HasPrefix(*value, "@"):
 			c.secretFiles = append(c.secretFiles, strings.TrimPrefix(*value, "@"))
 			readFile(s.Name, value, &found)
-		case s.Secrecy == SecretURL && typed[s.Name] && hasPassword(*value):
+		case s.Secrecy == SecretURL && typed[s.Name] && HasPassword(*value):
 			found.add(s.Name, "--%s: a password on the command line is seen by everybody on the machine; give the URL as @FILE or in %s", s.Name, s.Env())
 		case s.Secrecy == Secret && given(s.Name):
 			if inEnvironment, set := from.Env(s.Env()); !set || *value != inEnvironment {
@@ -31,7 +31,8 @@ func (c *Config) readSecrets(from Origin, given func(string) bool, typed map[str
 	return found
 }
 
-func hasPassword(address string) bool {
+// HasPassword says whether a URL holds a password.
+func HasPassword(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
 		return false

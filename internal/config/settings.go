@@ -68,7 +68,7 @@ func (s Setting) Default() string {
 
 // Settings are all that there are, in the order of their groups.
 func Settings() []Setting {
-	return slices.Concat(everywhere(), service(), servers(), api(), accessing(), collect(), quotas(), harvest(), timers(), refreshes(), kafka(), notifications(), logLines(), traces(), ofSources())
+	return slices.Concat(everywhere(), service(), servers(), api(), accessing(), collect(), quotas(), harvest(), timers(), refreshes(), kafka(), sinks(), notifications(), logLines(), traces(), ofSources())
 }
 
 // Find is the setting of a name.
@@ -144,6 +144,8 @@ func (s Setting) register(f *pflag.FlagSet, c *Config) bool {
 	switch v := s.field(&byDefault).(type) {
 	case *notify.Targets:
 		f.Var(s.field(c).(*notify.Targets), s.Name, s.Help)
+	case *Sinks:
+		f.Var(s.field(c).(*Sinks), s.Name, s.Help)
 	case *Roles:
 		f.StringSliceVar((*[]string)(s.field(c).(*Roles)), s.Name, *v, s.Help)
 	case *string:

@@ -64,6 +64,7 @@ func (c *Config) wrong() (found Problems) {
 		found.add("log-format", "--log-format is text or json, not %q", c.Log.Format)
 	}
 	c.Notify.Check(func(format string, args ...any) { found.add("notify", format, args...) })
+	c.Sinks.check(&found)
 	c.Traces.check(&found)
 	c.Collect.check(&found)
 	c.Quota.check(&found)

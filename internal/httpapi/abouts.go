@@ -75,6 +75,8 @@ var abouts = map[string]string{
 	"redrive":           "Name letters by their ids, or all of one cause by why.",
 	"discard":           "They are gone then; letters are named by their ids alone.",
 
+	"list-sinks":      "Those that are set, as this process sees them, and those that a command waits for.",
+	"sync-sink":       "The first time everything is copied, and later what has changed. The URL is neither stored nor logged.",
 	"list-archive":    "Both days are included, in UTC.",
 	"verify-archive":  "Every row is compared with its checksum; damaged files are named.",
 	"restore-archive": "Name an entity by source and key, a source, or days.",

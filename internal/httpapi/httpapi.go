@@ -133,6 +133,8 @@ type Deps struct {
 	Refreshes Refreshes
 	// Notifications may be nil: then nobody is told of anything.
 	Notifications Notifications
+	// Sinks may be nil: then documents are carried nowhere.
+	Sinks Sinks
 	// Archive may be nil; it needs Refreshes.
 	Archive Archive
 	// Redis tells about the Redis in use; nil if there is none.
@@ -271,6 +273,7 @@ func (s *server) registerGroups(api huma.API, d Deps) {
 	(&archiveRoutes{c, d.Archive, d.Refreshes}).registerArchive(api)
 	(&accessRoutes{c, d.Tokens, d.Audit}).registerAccess(api)
 	(&notificationRoutes{c, d.Notifications}).registerNotifications(api)
+	(&sinkRoutes{c, d.Sinks}).registerSinks(api)
 	(&snapshotRoutes{c, d.Refreshes}).registerSnapshots(api)
 	letters := &deadLetterRoutes{c, nil, d.Reader, d.Reader, d.Orchestrator}
 	if _, none := d.Refreshes.(noRefreshes); !none {

@@ -49,6 +49,7 @@ var needed = map[string]access.Role{
 	"GET /api/v1/runs":                             access.Read,
 	"GET /api/v1/runs/{id}":                        access.Read,
 	"GET /api/v1/runs/{id}/events":                 access.Read,
+	"GET /api/v1/sinks":                            access.Read,
 	"GET /api/v1/snapshots/{source}/{key}":         access.Read,
 	"GET /api/v1/snapshots/{source}/{key}/events":  access.Read,
 	"GET /api/v1/stats/accounts/{id}":              access.Read,
@@ -92,6 +93,8 @@ var needed = map[string]access.Role{
 	"GET /api/v1/audit":                access.Admin,
 	"GET /api/v1/tokens":               access.Admin,
 	"POST /api/v1/tokens":              access.Admin,
+	// It lets the service connect to what the caller names.
+	"POST /api/v1/sinks/sync": access.Admin,
 }
 
 // noRoute is the pattern of whatever no route is for.

@@ -12,6 +12,7 @@ import (
 	"sluice/internal/notify"
 	"sluice/internal/quota"
 	"sluice/internal/refresh"
+	"sluice/internal/sink"
 	"sluice/internal/state"
 )
 
@@ -64,6 +65,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		func() {
 			read(c.ctx, e, "notifications", c.reads.notifications, func(n map[notify.Counted]int64) { exportNotifications(e, n) })
 		},
+		func() { read(c.ctx, e, "sinks", c.reads.sinks, func(all []sink.Listed) { exportSinks(e, all) }) },
 	)
 }
 

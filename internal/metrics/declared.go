@@ -63,6 +63,7 @@ func Declared() []Section {
 		{"Coalescing", coalescing()},
 		{"Dead letters and snapshots", letters()},
 		{"Timers", timing()},
+		{"Sinks", carrying()},
 		{"Notifications", notifying()},
 		{"Stores, Redis and HTTP", servers()},
 	}
@@ -100,7 +101,7 @@ func program() []Metric {
 		{Name: "sluice_build_info", Kind: Gauge, Scope: Process, Labels: []string{"version", "revision", "go"},
 			Help: "1, with the version that runs."},
 		{Name: "sluice_metrics_readable", Kind: Gauge, Scope: Process, Labels: []string{"part"},
-			Help:   "1 if the part could be read for this scrape, 0 if it did not answer: state is the database, dispatch and quota are Redis where there is one, refresh is the store of snapshots; statistics, timers and notifications are what is counted of them in the database.",
+			Help:   "1 if the part could be read for this scrape, 0 if it did not answer: state is the database, dispatch and quota are Redis where there is one, refresh is the store of snapshots; statistics, timers and notifications are what is counted of them in the database; sinks are how far the feed of changes is.",
 			Serves: "002 §11 failing closed"},
 		{Name: "sluice_metrics_age_seconds", Kind: Gauge, Scope: Process, Labels: []string{"part"},
 			Help: "How old what was read of a part is: what takes long to count is not counted for every scrape."},
@@ -180,6 +181,18 @@ func notifying() []Metric {
 			Help: "Messages that are not with those they are for, by the type of target (gone: it is not set any more): waiting to be sent, or dead, given up and kept for a week. Missing where nobody is to be told."},
 		{Name: "sluice_notifications_total", Kind: Counter, Scope: Process, Labels: []string{"type", "outcome"},
 			Help: "Attempts to send messages, by type of target: sent, failed and to be tried again, or given up.", Serves: "002 §10 Slack/PagerDuty"},
+	}
+}
+
+func carrying() []Metric {
+	return []Metric{
+		{Name: "sluice_sink_behind", Kind: Gauge, Scope: Process, Labels: []string{"sink"},
+			Help: "Changes of documents that are not in the target of a sink yet, as the process that carries sees it. Missing in other processes, and during a backfill."},
+		{Name: "sluice_sink_behind_seconds", Kind: Gauge, Scope: Process, Labels: []string{"sink"},
+			Help: "How long ago the first of these changes was committed."},
+		{Name: "sluice_sink_failing", Kind: Gauge, Scope: Process, Labels: []string{"sink"},
+			Help: "1 while what a sink does fails and is tried again, else 0."},
+		{Name: "sluice_sink_rows_total", Kind: Counter, Scope: Process, Labels: []string{"sink"}, Help: "Rows that this process has carried to a sink."},
 	}
 }
 

@@ -29,7 +29,7 @@ type Instruments struct {
 	publishFailures, coalesced, died     *prometheus.CounterVec
 	rateAcquired, rateRefunded, rateNone *prometheus.CounterVec
 	rateLimit                            *prometheus.GaugeVec
-	refusals, notifications              *prometheus.CounterVec
+	refusals, notifications, carried     *prometheus.CounterVec
 
 	seconds *fullestSeconds
 	reasons *boundedNames
@@ -60,7 +60,7 @@ func NewInstruments(now func() time.Time) (*Instruments, error) {
 		died: r.counter("sluice_dead_letters_total"), rateAcquired: r.counter("sluice_rate_acquired_total"),
 		rateRefunded: r.counter("sluice_rate_refunded_total"), rateNone: r.counter("sluice_rate_rejected_total"),
 		rateLimit: r.gauge("sluice_rate_limit_calls"),
-		refusals:  r.counter("sluice_http_refusals_total"), notifications: r.counter("sluice_notifications_total"),
+		refusals:  r.counter("sluice_http_refusals_total"), notifications: r.counter("sluice_notifications_total"), carried: r.counter("sluice_sink_rows_total"),
 		seconds: newFullestSeconds(), reasons: newBoundedNames(mostReasons),
 	}
 	i.turns.by = map[string]*turnObserver{}

@@ -47,6 +47,11 @@ func exportNotifications(e exporter, counts map[notify.Counted]int64) {
 	}
 }
 
+// Carried counts rows that a sink has carried.
+func (i *Instruments) Carried(sink string, rows int) {
+	i.carried.WithLabelValues(sink).Add(float64(rows))
+}
+
 // Notified counts an attempt to tell somebody something.
 func (i *Instruments) Notified(targetType string, became notify.Outcome) {
 	i.notifications.WithLabelValues(targetType, string(became)).Inc()

@@ -33,6 +33,7 @@ import (
 	"sluice/internal/notify"
 	"sluice/internal/quota"
 	"sluice/internal/refresh"
+	"sluice/internal/sink"
 	"sluice/internal/state"
 )
 
@@ -75,6 +76,7 @@ type Sources struct {
 	// Statistics tells which of them were given up.
 	Statistics    Statistics
 	Notifications Notifications
+	Sinks         Sinks
 	// Refreshes may be nil.
 	Refreshes Refreshes
 	// Instruments are what the parts were measured with.
@@ -108,6 +110,7 @@ type reads struct {
 	// lacking and undelivered count statistics and deliveries that were given up.
 	lacking, undelivered *lately[int64]
 	notifications        *lately[map[notify.Counted]int64]
+	sinks                *lately[[]sink.Listed]
 }
 
 // New returns the metrics of the sources, the process and the Go runtime.
@@ -139,6 +142,9 @@ func New(s Sources, log *slog.Logger) (*Metrics, error) {
 	}
 	if s.Notifications != nil {
 		m.reads.notifications = newLately(s.Now, s.Notifications.Count)
+	}
+	if s.Sinks != nil && s.Sinks.Active() {
+		m.reads.sinks = newLately(s.Now, s.Sinks.List)
 	}
 	own := prometheus.NewRegistry()
 	for _, c := range []prometheus.Collector{

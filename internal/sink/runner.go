@@ -96,7 +96,7 @@ func New(o RunnerOptions) *Runner {
 		o.Moved = func() {}
 	}
 	r := &Runner{RunnerOptions: o, byKind: map[document.Kind]int{}}
-	r.status = Status{Name: o.Name, Kind: o.Kind, State: StateStarting}
+	r.status = Status{Name: o.Name, Kind: o.Kind, State: StateStopped}
 	r.tables = Tables(o.Source.Kinds, !o.WithoutRaw)
 	for i := range r.tables {
 		r.byKind[r.tables[i].Kind] = i
@@ -117,6 +117,8 @@ func Tables(kinds document.Kinds, withRaw bool) []Table {
 
 // Run carries until ctx ends. Whatever fails is tried again, from where the target is.
 func (r *Runner) Run(ctx context.Context) {
+	defer r.setState(StateStopped)
+	r.setState(StateStarting)
 	delays := r.Delays.Series()
 	for ctx.Err() == nil {
 		stored := r.Status().Batches
@@ -211,6 +213,7 @@ func (r *Runner) session(ctx context.Context, enough func(Progress) bool) error 
 			p = next
 			continue
 		}
+		r.idle()
 		select {
 		case <-changed:
 		case <-ctx.Done():

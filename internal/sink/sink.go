@@ -11,6 +11,7 @@
 //   - sink.go: the port to targets; package targets opens them by their URLs.
 //   - runner.go: what carries, and goes on after whatever happened.
 //   - backfill.go and follow.go: the two ways to a batch; rows.go makes its rows.
+//   - service.go: the sinks of a process.
 //   - status.go: what is told of a sink.
 //   - options.go: what the URL of every target can say.
 package sink

@@ -10,6 +10,8 @@ type State string
 
 // The states.
 const (
+	// StateStopped: it does not run.
+	StateStopped State = "stopped"
 	// StateStarting: it has not reached its target yet.
 	StateStarting State = "starting"
 	// StateBackfilling: it copies everything, StateFollowing: it follows the changes.
@@ -95,6 +97,9 @@ func (r *Runner) failed(err error) {
 func (r *Runner) arrived(p Progress) {
 	r.set(func(s *Status) { s.Progress, s.State = p, StateFollowing })
 }
+
+// idle notes that there is nothing to carry: all is well again.
+func (r *Runner) idle() { r.set(func(s *Status) { s.Error, s.ErrorAt = "", time.Time{} }) }
 
 // applied notes what was stored: all is well again.
 func (r *Runner) applied(b *Batch) {

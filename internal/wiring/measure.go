@@ -22,6 +22,8 @@ type Meter interface {
 	Firings(f timer.Firings) timer.Firings
 	// Notified is told what became of an attempt to tell somebody something.
 	Notified(targetType string, became notify.Outcome)
+	// Carried is told how many rows a batch of a sink had.
+	Carried(sink string, rows int)
 	// RedisCommand is told how long Redis took to answer.
 	RedisCommand(command string, took time.Duration, failed error)
 }

@@ -33,6 +33,7 @@ func (s *Service) openShared(ctx context.Context, o Options, ports *parts) error
 	}
 	s.closers = append(s.closers, db.Close)
 	s.SQL = counts{db}
+	s.alone = db.Alone
 	var beside relational.DocumentWriter
 	if s.Documents == nil {
 		documents, err := relational.NewDocuments(ctx, db, s.Kinds)

@@ -26,6 +26,7 @@ import (
 	"sluice/internal/quota/rate"
 	"sluice/internal/refresh"
 	"sluice/internal/schedule"
+	"sluice/internal/sink"
 	"sluice/internal/source"
 	"sluice/internal/state"
 	"sluice/internal/stats"
@@ -98,6 +99,8 @@ type Service struct {
 	Timers     *timer.Service
 	// Notifications tells people what happened.
 	Notifications *notify.Service
+	// Sinks carry documents elsewhere.
+	Sinks *sink.Service
 	// Refreshes is nil where no snapshots are kept.
 	Refreshes *refresh.Pipeline
 	// Archive is nil where old values stay in the store.
@@ -110,6 +113,8 @@ type Service struct {
 
 	shared    bool
 	rateStore rate.Store
+	// alone keeps other processes from doing what has a name; nil if there are none.
+	alone func(ctx context.Context, what string) (release func(), err error)
 	// aloneArchiving keeps other processes from archiving; nil if there are none.
 	aloneArchiving func(ctx context.Context) (release func(), err error)
 	// Keys keeps the answers to requests that may be sent again.
@@ -202,8 +207,10 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 		ports.Statistics = o.Statistics
 	}
 	var err error
-	s.Engine, err = engine.New(ports.Ports, o.Engine)
-	return err
+	if s.Engine, err = engine.New(ports.Ports, o.Engine); err != nil {
+		return err
+	}
+	return s.openSinks(o)
 }
 
 // parts are what the adapters are gathered in.

@@ -9,6 +9,7 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/sink"
+	"sluice/internal/sink/database"
 )
 
 // kind is one kind of targets.
@@ -23,7 +24,11 @@ type kind struct {
 }
 
 // kinds are all targets: another one is a line here.
-var kinds = []kind{}
+var kinds = []kind{
+	{"postgres", []string{"postgres", "postgresql"}, "postgres://user@host/database", database.Postgres},
+	{"mysql", []string{"mysql", "mariadb"}, "mysql://user@host/database", database.MySQL},
+	{"sqlite", []string{"sqlite"}, "sqlite:FILE", database.SQLite},
+}
 
 // Opened is a target, and what its URL says beside where it is.
 type Opened struct {

@@ -200,6 +200,7 @@ var tags = []*huma.Tag{
 	{Name: "timers", Description: "Durable instants, and who was told when they came."},
 	{Name: "snapshots", Description: "The last known values of single records, and their refreshes."},
 	{Name: "dlq", Description: "Dead letters: requests that failed for good and wait for a person."},
+	{Name: "sinks", Description: "Where documents are carried to, and how far that is."},
 	{Name: "notifications", Description: "What people are told without looking, and test messages."},
 	{Name: "archive", Description: "What snapshots once were, in files."},
 	{Name: "access", Description: "Who may do what: tokens of the API, and the log of who changed what."},

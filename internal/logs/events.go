@@ -57,6 +57,8 @@ var events = []Event{
 	{"dispatch.rebuilt", warn, "dispatch was empty and is filled again", "what Redis had lost was made known to it again", ""},
 	{"dispatch.resumed", info, "work that was left undone goes on", "what a start has found and goes on with", ""},
 	{"store.waiting", warn, "the store does not take a result; trying again", "a result that was paid for waits for the store", ""},
+	{"sink.waiting", warn, "a sink waits and tries again", "the target of a sink fails: sink, in, error", ""},
+	{"sink.anew", warn, "changes that the sink has not seen are kept no longer; it copies everything anew", "the feed of changes is kept for a time, and the sink was away for longer: sink, position", ""},
 	{"columns.filling", info, "filling in columns that are new", "documents of an earlier version get the values of columns that were declared since: seen, filled", ""},
 	{"columns.filled", info, "columns that are new are filled in", "all of them have: seen, filled", ""},
 	{"columns.delayed", warn, "columns that are new cannot be filled in; trying again", "the store fails; it goes on where it was: error, in", ""},

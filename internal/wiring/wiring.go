@@ -28,6 +28,7 @@ import (
 	"sluice/internal/schedule"
 	"sluice/internal/sink"
 	"sluice/internal/source"
+	"sluice/internal/sink/hook"
 	"sluice/internal/state"
 	"sluice/internal/stats"
 	"sluice/internal/timer"
@@ -210,7 +211,7 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 	if s.Engine, err = engine.New(ports.Ports, o.Engine); err != nil {
 		return err
 	}
-	return s.openSinks(o)
+	return s.openSinks(o, ports.sinks)
 }
 
 // parts are what the adapters are gathered in.
@@ -221,6 +222,8 @@ type parts struct {
 	refresh refresh.Parts
 	// notifications are where those are kept.
 	notifications notify.Store
+	// sinks is where is kept what their targets cannot keep.
+	sinks hook.Store
 }
 
 // openMongo opens the separate document store, if there is one.

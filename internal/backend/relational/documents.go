@@ -14,7 +14,7 @@ import (
 // columns, and so are the values of their own that sources declare; payloads are
 // compressed together, those of one page in one chunk.
 type Documents struct {
-	tables.Store[*Tx, []Rows]
+	tables.Store[*Tx, packedDocuments]
 	db      *DB
 	kinds   document.Kinds
 	columns documentColumns
@@ -44,10 +44,10 @@ func NewDocuments(ctx context.Context, db *DB, kinds document.Kinds) (*Documents
 		return nil, err
 	}
 	s := &Documents{db: db, kinds: kinds, columns: newDocumentColumns(own), chunks: NewSequence(db, "chunk", chunkBlock)}
-	s.Store = tables.NewStore(kinds, payloads, tables.Rows[*Tx, []Rows]{
-		Transact: db.Tx, Pack: s.pack, FlagRepository: flagRepository, FlagUnseen: flagUnseen, Fill: s.fill, Find: s.find, Scan: s.scan,
-		Write: func(ctx context.Context, tx *Tx, rows []Rows) error { return Write(ctx, tx, rows) },
-		Batch: scanBatch, RawBatch: scanRawBatch,
+	s.Store = tables.NewStore(kinds, payloads, tables.Rows[*Tx, packedDocuments]{
+		Transact: db.Tx, Pack: s.pack, Homes: homes, Held: heldOf, Unseen: unseen, Inside: inside, Store: s.store, Seen: markSeen, Sight: sight,
+		FlagRepository: flagRepository, FlagUnseen: flagUnseen, Own: s.ownOf, Fill: s.fill, Log: writeLog, Feed: s.feedRows(),
+		Find: s.find, FindAll: s.findAll, Scan: s.scan, Batch: scanBatch, RawBatch: scanRawBatch,
 	})
 	return s, nil
 }
@@ -59,37 +59,77 @@ const maxChunk = 4 << 20
 // packetSpare is what a packet holds beside a chunk.
 const packetSpare = 1 << 10
 
-// pack compresses documents and returns their rows.
-func (s *Documents) pack(ctx context.Context, docs []document.Document) ([]Rows, error) {
+// PackedDocuments are documents on their way into a transaction.
+type PackedDocuments = tables.Packed[packedDocuments]
+
+// packedDocuments are the rows of documents, and of their chunks with how many of
+// the documents each is for.
+type packedDocuments struct {
+	rows, chunks []Row
+	sizes        []int
+}
+
+// pack compresses documents and makes their rows.
+func (s *Documents) pack(ctx context.Context, docs []document.Document, held []document.Held) (p packedDocuments, err error) {
 	parts := splitChunks(docs)
 	first, err := s.chunks.Take(ctx, len(parts))
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	chunks := Rows{Insert: insertChunk, Rows: make([]Row, 0, len(parts))}
-	rows := Rows{Insert: s.columns.insert, Rows: make([]Row, 0, len(docs))}
+	p.rows = make([]Row, 0, len(docs))
 	for i, part := range parts {
 		id := first + int64(i)
 		data, starts := s.PackChunk(part)
 		if limit := s.db.MaxPacket() - packetSpare; len(data) > limit {
-			return nil, domain.Errorf(domain.CodeInvalid,
+			return p, domain.Errorf(domain.CodeInvalid,
 				"document %s %q of account %d has %d compressed bytes; the server takes %d: raise its max_allowed_packet", part[0].Kind, part[0].Name, part[0].Account, len(data), limit)
 		}
 		for k := range part {
-			rows.Rows = append(rows.Rows, s.documentRow(&part[k], tables.Place{Chunk: id, Start: starts[k], Size: len(part[k].Raw)}))
+			content := held[len(p.rows)].Content
+			p.rows = append(p.rows, s.documentRow(&part[k], tables.Place{Chunk: id, Start: starts[k], Size: len(part[k].Raw)}, content))
 		}
-		chunks.Rows = append(chunks.Rows, chunkRow(id, part[0].Account, data))
+		p.chunks, p.sizes = append(p.chunks, chunkRow(id, part[0].Account, data)), append(p.sizes, len(part))
 	}
-	return []Rows{chunks, rows, s.sightings(docs)}, nil
+	return p, nil
 }
 
-// sightings are rows for the repositories among documents.
-func (s *Documents) sightings(docs []document.Document) Rows {
-	rows := Rows{Insert: insertSighting}
-	for _, one := range s.kinds.Sightings(docs) {
-		rows.Rows = append(rows.Rows, sightingRow(one))
+// store writes documents with the chunks that they need. What was not there when it
+// was looked for must not be there now either: the transaction would have to be
+// repeated.
+func (s *Documents) store(ctx context.Context, tx *Tx, chosen []tables.Chosen[packedDocuments]) error {
+	var chunks, created, known []Row
+	for i := range chosen {
+		p := &chosen[i].Packed
+		used := map[int]bool{}
+		for _, place := range chosen[i].New {
+			used[place], created = true, append(created, p.rows[place])
+		}
+		for _, place := range chosen[i].Known {
+			used[place], known = true, append(known, p.rows[place])
+		}
+		from := 0
+		for k, size := range p.sizes {
+			for place := from; place < from+size; place++ {
+				if used[place] {
+					chunks = append(chunks, p.chunks[k])
+					break
+				}
+			}
+			from += size
+		}
 	}
-	return rows
+	if _, err := insertChunk.Run(ctx, tx, chunks); err != nil {
+		return err
+	}
+	inserted, err := s.columns.create.Run(ctx, tx, created)
+	if err != nil {
+		return err
+	}
+	if inserted != int64(len(created)) {
+		return errAgain
+	}
+	_, err = s.columns.insert.Run(ctx, tx, known)
+	return err
 }
 
 // splitChunks cuts documents into what shares a chunk: neighbours of one account, up

@@ -33,9 +33,14 @@ func flagUnseen(ctx context.Context, tx *Tx, a *document.Absence) error {
 	return claimAbsence(ctx, tx, a, "UPDATE document SET "+claimAll+ofKind+" AND seen_at < {unseen} AND "+claimed)
 }
 
-// claimAbsence puts an absence into SQL, and runs it. Nothing of it is anybody's
-// text: the reason is a known one, and the kind is written as digits.
 func claimAbsence(ctx context.Context, tx *Tx, a *document.Absence, sql string) error {
+	_, err := absenceStatement(a, sql).Exec(ctx, tx)
+	return err
+}
+
+// absenceStatement puts an absence into SQL. Nothing of it is anybody's text: the
+// reason is a known one, and the kind is written as digits.
+func absenceStatement(a *document.Absence, sql string) *Statement {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	var s Statement
 	s.Write(strings.NewReplacer(
@@ -43,6 +48,5 @@ func claimAbsence(ctx context.Context, tx *Tx, a *document.Absence, sql string) 
 		"{why}", "'"+string(a.Why)+"'", "{at}", number(Micros(a.Since)),
 		"{unseen}", number(Micros(a.NotSeenSince)), "{t}", "",
 	).Replace(sql))
-	_, err := s.Exec(ctx, tx)
-	return err
+	return &s
 }

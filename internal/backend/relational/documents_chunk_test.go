@@ -119,7 +119,7 @@ func testPackedRowsCanBeWrittenAgain(t *testing.T, on server) {
 		t.Fatalf("pack: %v", err)
 	}
 	err = db.Tx(t.Context(), func(tx *relational.Tx) error {
-		if err := relational.Write(t.Context(), tx, rows); err != nil {
+		if err := store.Write(t.Context(), tx, []*relational.PackedDocuments{rows}, nil); err != nil {
 			return err
 		}
 		return domain.Errorf(domain.CodeConflict, "undone")
@@ -130,7 +130,7 @@ func testPackedRowsCanBeWrittenAgain(t *testing.T, on server) {
 	if _, found, err := store.Get(t.Context(), docs[0].Key); found || err != nil {
 		t.Fatalf("an undone document is there (%v)", err)
 	}
-	if err := db.Tx(t.Context(), func(tx *relational.Tx) error { return relational.Write(t.Context(), tx, rows) }); err != nil {
+	if err := db.Tx(t.Context(), func(tx *relational.Tx) error { return store.Write(t.Context(), tx, []*relational.PackedDocuments{rows}, nil) }); err != nil {
 		t.Fatalf("second time: %v", err)
 	}
 	wantStored(t, store, docs)
@@ -157,7 +157,11 @@ func testReplacedPayloadsAreRemoved(t *testing.T, on server) {
 	old := documentPage(10)
 	upsertDocuments(t, store, old[:5])
 	upsertDocuments(t, store, old[5:])
+	for i := range old[:6] {
+		old[i].Title = "changed"
+	}
 	upsertDocuments(t, store, old[:6])
+	upsertDocuments(t, store, old) // nothing new: no chunk
 	compact(0, 3)
 	compact(6, 2)
 	wantStored(t, store, old)
@@ -175,6 +179,7 @@ func testAccountsDoNotShareChunks(t *testing.T, on server) {
 	docs := documentPage(4)
 	docs[1].Account, docs[3].Account = 2, 2
 	upsertDocuments(t, store, docs)
+	docs[0].Title, docs[2].Title = "changed", "changed"
 	upsertDocuments(t, store, []document.Document{docs[0], docs[2]})
 	if err := db.Tx(t.Context(), func(tx *relational.Tx) error { return store.Compact(t.Context(), tx, 1, 100) }); err != nil {
 		t.Fatalf("compact: %v", err)
@@ -197,7 +202,7 @@ func testCompactSparesWhatIsBeingWritten(t *testing.T, on server) {
 		t.Fatalf("pack: %v", err)
 	}
 	err = db.Tx(t.Context(), func(writer *relational.Tx) error {
-		if err := relational.Write(t.Context(), writer, rows); err != nil {
+		if err := store.Write(t.Context(), writer, []*relational.PackedDocuments{rows}, nil); err != nil {
 			return err
 		}
 		return db.Tx(t.Context(), func(tx *relational.Tx) error { return store.Compact(t.Context(), tx, 1, 100) })

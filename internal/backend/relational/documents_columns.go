@@ -63,7 +63,7 @@ func (d *DB) missingColumns(ctx context.Context, own tables.Own) (tables.Own, er
 var (
 	keyColumns   = []string{"account_id", "kind", "name", "kind_rest", "name_rest"}
 	fieldColumns = []string{"version", "repository", "number", "stars", "additions", "deletions", "created_at", "updated_at", "closed_at", "merged_at",
-		"flags", "chunk", "chunk_start", "chunk_size", "state", "title", "author", "language", "closed_by"}
+		"flags", "chunk", "chunk_start", "chunk_size", "content", "state", "title", "author", "language", "closed_by"}
 )
 
 // absenceColumns are read after those.
@@ -73,9 +73,10 @@ const absenceColumns = `d.seen_at, d.gone_why, d.gone_at, d.gone_last,
 // documentColumns are the columns of a store: those of its fields, absences, and
 // then the sources' own.
 type documentColumns struct {
-	own    tables.Own
-	all    readColumns
-	insert *Insert
+	own tables.Own
+	all readColumns
+	// create is for documents that are not there, and insert for others.
+	create, insert *Insert
 }
 
 // readColumns are what is read of documents.
@@ -97,6 +98,7 @@ func newDocumentColumns(own tables.Own) documentColumns {
 	head := strings.Join(fixed, ", ") + ", seen_at"
 	return documentColumns{
 		own: own, all: newReadColumns(own),
+		create: &Insert{Head: "INSERT INTO document (" + own.After(head, "") + ")", Upsert: Upsert{Key: "account_id, kind, name"}},
 		insert: &Insert{
 			Head: "INSERT INTO document (" + own.After(head, "") + ")",
 			Upsert: Upsert{Key: "account_id, kind, name", Set: "seen_at = GREATEST(document.seen_at, excluded.seen_at), " +

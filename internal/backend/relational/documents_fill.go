@@ -10,8 +10,25 @@ import (
 
 var _ document.Filler = (*Documents)(nil)
 
+// ownOf reads the values of its own of a document.
+func (s *Documents) ownOf(ctx context.Context, tx *Tx, key document.Key, version int64) (own document.Values, content int64, found bool, err error) {
+	columns := readColumns{own: s.columns.own.Of(s.kinds, key.Kind)}
+	var find Statement
+	find.Write("SELECT " + columns.own.After("content", "") + " FROM document WHERE account_id = ").Int(key.Account)
+	find.Write(" AND kind = ").Blob(keyOf(string(key.Kind), kindWidth)).Write(" AND name = ").Blob(keyOf(key.Name, nameWidth))
+	err = find.Write(" AND version = ").Int(version).Write(" FOR UPDATE").Query(ctx, tx, func(r *sql.Rows) error {
+		var d document.Document
+		values, into := columns.targets()
+		err := r.Scan(append([]any{&content}, into...)...)
+		columns.readOwn(values, &d)
+		own, found = d.Own, true
+		return err
+	})
+	return own, content, found, err
+}
+
 // fill sets what the document has; a statement of all columns would be long.
-func (s *Documents) fill(ctx context.Context, tx *Tx, d *document.Document) error {
+func (s *Documents) fill(ctx context.Context, tx *Tx, d *document.Document, content int64) error {
 	own := s.columns.own.Of(s.kinds, d.Kind)
 	var fill Statement
 	begin := "UPDATE document SET "
@@ -32,7 +49,7 @@ func (s *Documents) fill(ctx context.Context, tx *Tx, d *document.Document) erro
 	if begin != ", " {
 		return nil
 	}
-	fill.Write(" WHERE account_id = ").Int(d.Account).Write(" AND kind = ").Blob(keyOf(string(d.Kind), kindWidth))
+	fill.Write(", content = ").Int(content).Write(" WHERE account_id = ").Int(d.Account).Write(" AND kind = ").Blob(keyOf(string(d.Kind), kindWidth))
 	fill.Write(" AND name = ").Blob(keyOf(d.Name, nameWidth)).Write(" AND version = ").Time(d.Version)
 	_, err := fill.Exec(ctx, tx)
 	return err

@@ -67,7 +67,7 @@ func sightingRow(s document.Sighting) Row {
 // What a document's row usually takes.
 const documentRowBytes, documentRowTexts = 192, 8
 
-func (s *Documents) documentRow(d *document.Document, at tables.Place) Row {
+func (s *Documents) documentRow(d *document.Document, at tables.Place, content int64) Row {
 	var row Row
 	kind, name := keyOf(string(d.Kind), kindWidth), keyOf(d.Name, nameWidth)
 	row.Grow(documentRowBytes, documentRowTexts)
@@ -75,7 +75,7 @@ func (s *Documents) documentRow(d *document.Document, at tables.Place) Row {
 	row.Write(",").Blob(restOf(string(d.Kind), kindWidth)).Write(",").Blob(restOf(d.Name, nameWidth)).Write(",")
 	row.Ints(Micros(d.Version), d.Repository, d.Number, d.Stars, d.Additions, d.Deletions,
 		Micros(d.CreatedAt), Micros(d.UpdatedAt), Micros(d.ClosedAt), Micros(d.MergedAt),
-		tables.Flags(&d.Fields), at.Chunk, int64(at.Start), int64(at.Size))
+		tables.Flags(&d.Fields), at.Chunk, int64(at.Start), int64(at.Size), content)
 	row.Write(",").Text(d.State).Write(",").Text(d.Title).Write(",").Text(d.Author).Write(",").Text(d.Language)
 	row.Write(",").Text(d.ClosedBy).Write(",").Time(d.SeenAt)
 	s.columns.writeOwn(&row, d)
@@ -95,12 +95,12 @@ const documentsFrom = `document d /*! FORCE INDEX (PRIMARY) */ LEFT JOIN reposit
 func (s *Documents) scanDocument(r *sql.Rows, columns *readColumns, more ...any) (document.Document, tables.Place, error) {
 	var d document.Document
 	var kind, name, kindRest, nameRest, goneWhy, homeGoneWhy string
-	var version, created, updated, closed, merged, bits, seen, goneAt, goneLast, homeGoneAt, homeGoneLast int64
+	var version, created, updated, closed, merged, bits, seen, goneAt, goneLast, homeGoneAt, homeGoneLast, content int64
 	var at tables.Place
 	values, own := columns.targets()
 	err := r.Scan(append(append([]any{
 		&d.Account, &kind, &name, &kindRest, &nameRest, &version, &d.Repository, &d.Number, &d.Stars, &d.Additions,
-		&d.Deletions, &created, &updated, &closed, &merged, &bits, &at.Chunk, &at.Start, &at.Size,
+		&d.Deletions, &created, &updated, &closed, &merged, &bits, &at.Chunk, &at.Start, &at.Size, &content,
 		&d.State, &d.Title, &d.Author, &d.Language, &d.ClosedBy, &seen, &goneWhy, &goneAt, &goneLast, &homeGoneWhy, &homeGoneAt, &homeGoneLast,
 	}, own...), more...)...)
 	d.Kind, d.Name = document.Kind(whole(kind, kindRest, kindWidth)), whole(name, nameRest, nameWidth)

@@ -25,7 +25,20 @@ func TestDocumentsConformance(t *testing.T) {
 
 func testDocumentsConformance(t *testing.T, on server) {
 	on.after(t)
-	documenttest.Run(t, documenttest.Factory{Open: func(t *testing.T) func(document.Kinds) (document.Store, error) {
+	documenttest.Run(t, processes(on))
+}
+
+func TestFeedConformance(t *testing.T) {
+	t.Parallel()
+	eachServer(t, func(t *testing.T, on server) {
+		on.after(t)
+		documenttest.RunFeed(t, processes(on))
+	})
+}
+
+// processes opens stores as processes of their own do.
+func processes(on server) documenttest.Factory {
+	return documenttest.Factory{Open: func(t *testing.T) func(document.Kinds) (document.Store, error) {
 		url := on.fresh(t)
 		return func(kinds document.Kinds) (document.Store, error) {
 			db, err := connect(t.Context(), url)
@@ -35,7 +48,7 @@ func testDocumentsConformance(t *testing.T, on server) {
 			t.Cleanup(func() { _ = db.Close() }) // it may be called from any goroutine
 			return relational.NewDocuments(t.Context(), db, kinds)
 		}
-	}})
+	}}
 }
 
 func TestFillingsConformance(t *testing.T) {

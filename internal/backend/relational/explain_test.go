@@ -292,6 +292,7 @@ func fill(ctx context.Context, db *sql.DB, postgres bool) error {
 		"statistics (account_id, run_id, data, computed_at) SELECT n + 100000, n, " + blob + ", n",
 		"chunk (id, account_id, data) SELECT n + 100000, n / 10 + 100000, " + blob,
 		"document (account_id, kind, name, kind_rest, name_rest, version, repository, number, state, title, author, language, stars, additions, deletions, created_at, updated_at, closed_at, merged_at, closed_by, flags, chunk, chunk_start, chunk_size) SELECT n / 10 + 100000, " + b("k") + "," + b("n") + "," + blob + "," + blob + ", n, n, n, '', '', '', '', 0, 0, 0, n, n, 0, 0, '', 0, n, 0, 0",
+		"change_log (account_id, last_position, count, at, entries) SELECT n / 10 + 100000, n, 1, n, ''",
 		"repository_presence (account_id, repository, seen_at) SELECT n / 10 + 100000, n, n",
 		"harvest (account_id, after_run, at, priority, resume_run, tries, reason) SELECT n + 100000, n, n, 1, 0, 0, ''",
 		"harvest_schedule (account_id, data) SELECT n + 100000, " + blob,

@@ -13,11 +13,11 @@ import (
 
 // DocumentWriter stores documents inside a transaction of this store, so that
 // a page and its job's outcome are committed together or not at all. Pack does
-// what needs no transaction, on the caller's time; the rows that it returns
-// are inserted with those of other outcomes.
+// what needs no transaction, on the caller's time; Write does the rest
+// inside one, for several outcomes at once, and claims absences.
 type DocumentWriter interface {
-	Pack(ctx context.Context, docs []document.Document) ([]Rows, error)
-	Flag(ctx context.Context, tx *Tx, absences []document.Absence) error
+	Pack(ctx context.Context, docs []document.Document) (*PackedDocuments, error)
+	Write(ctx context.Context, tx *Tx, packed []*PackedDocuments, absences []document.Absence) error
 	// Compact removes payloads that newer copies have replaced, if there can
 	// be enough of them after so many documents came in.
 	Compact(ctx context.Context, tx *Tx, account, received int64) error

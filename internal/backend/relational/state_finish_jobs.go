@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 
+	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/state"
 )
@@ -82,22 +83,21 @@ func bit(on bool) int64 {
 }
 
 func (g *group) writeDocuments(ctx context.Context) error {
-	var rows []Rows
+	if g.store.docs == nil {
+		return nil
+	}
+	var packed []*PackedDocuments
+	var absences []document.Absence
 	for _, item := range g.items {
-		rows = append(rows, item.documents...)
-	}
-	if err := Write(ctx, g.tx, rows); err != nil {
-		return err
-	}
-	for _, item := range g.items {
-		if g.store.docs == nil || len(item.Outcome.Absences) == 0 {
-			continue
+		if item.documents != nil {
+			packed = append(packed, item.documents)
 		}
-		if err := g.store.docs.Flag(ctx, g.tx, item.Outcome.Absences); err != nil {
-			return err
-		}
+		absences = append(absences, item.Outcome.Absences...)
 	}
-	return nil
+	if len(packed)+len(absences) == 0 {
+		return nil
+	}
+	return g.store.docs.Write(ctx, g.tx, packed, absences)
 }
 
 // remember stores cursors and pages.

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,27 +17,24 @@ import (
 
 // refusing stands for documents that only the database itself refuses, when
 // the group is already under way.
-type refusing struct{ ids atomic.Int64 }
+type refusing struct{ *relational.Documents }
 
-func (*refusing) Compact(context.Context, *relational.Tx, int64, int64) error { return nil }
-
-func (*refusing) Flag(context.Context, *relational.Tx, []document.Absence) error { return nil }
-
-var insertAny = &relational.Insert{Head: "INSERT INTO chunk (id, account_id, data)"}
-
-func (r *refusing) Pack(_ context.Context, docs []document.Document) ([]relational.Rows, error) {
-	out := relational.Rows{Insert: insertAny}
-	for _, d := range docs {
-		var row relational.Row
-		row.Write("(").Ints(r.ids.Add(1), d.Account)
-		if strings.HasPrefix(d.Name, "bad") {
-			row.Write(",NULL)")
-		} else {
-			row.Write(",'')")
-		}
-		out.Rows = append(out.Rows, row)
+// Write has the server refuse a chunk without data.
+func (r refusing) Write(ctx context.Context, tx *relational.Tx, packed []*relational.PackedDocuments, absences []document.Absence) error {
+	if err := r.Documents.Write(ctx, tx, packed, absences); err != nil {
+		return err
 	}
-	return []relational.Rows{out}, nil
+	for _, p := range packed {
+		for _, d := range p.Docs() {
+			if !strings.HasPrefix(d.Name, "bad") {
+				continue
+			}
+			if _, err := tx.ExecContext(ctx, "INSERT INTO chunk (id, account_id, data) VALUES (1000000, 1, NULL)"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // TestRefusedDocumentHarmsOnlyItsOwnOutcome has bad outcomes among good ones
@@ -49,11 +45,8 @@ func TestRefusedDocumentHarmsOnlyItsOwnOutcome(t *testing.T) {
 }
 
 func testRefusedDocumentHarmsOnlyItsOwnOutcome(t *testing.T, on server) {
-	db, err := connect(t.Context(), on.fresh(t))
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
-	s := relational.NewState(db, &refusing{}, nil)
+	docs, db := openDocuments(t, on)
+	s := relational.NewState(db, refusing{docs}, nil)
 	defer func() { _ = s.Close() }()
 	refs := planned(t, s, "octocat", 50)
 	crowd(refs, func(i int, ref domain.JobRef) {

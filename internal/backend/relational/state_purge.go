@@ -16,7 +16,10 @@ func (t stateRows) KeepIDs(context.Context) error { return nil }
 // RemoveRows implements state.PurgeRows.
 func (t stateRows) RemoveRows(ctx context.Context, a *domain.Account, rows int) (state.Purged, error) {
 	p := &purge{tx: t.tx, account: *a, rows: rows, purged: state.Purged{}}
-	err := p.take(ctx, slices.Concat(documentPurge, statePurge))
+	err := p.documents(ctx, t.store.now())
+	if err == nil {
+		err = p.take(ctx, statePurge)
+	}
 	return p.purged, err
 }
 

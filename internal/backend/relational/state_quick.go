@@ -98,7 +98,7 @@ func (g *group) applyQuickly(ctx context.Context, calls []*call, known []facts, 
 // what is locked after runs.
 func bringsMore(item *finishItem) bool {
 	o := &item.Outcome
-	return len(o.Next)+len(item.documents)+len(o.Absences)+len(o.Cursors)+len(o.Stored) > 0
+	return item.documents != nil || len(o.Next)+len(o.Absences)+len(o.Cursors)+len(o.Stored) > 0
 }
 
 // expectFinish takes it for granted that the job of an outcome is as it must be.

@@ -13,7 +13,7 @@ import (
 // so are the values of their own that sources declare; their payloads are
 // compressed together, those of one page in one chunk.
 type Documents struct {
-	tables.Store[*driver.Conn, writeDocuments]
+	tables.Store[*driver.Conn, []packedDocuments]
 	db      *DB
 	kinds   document.Kinds
 	columns documentColumns
@@ -39,40 +39,30 @@ func NewDocuments(ctx context.Context, db *DB, kinds document.Kinds) (*Documents
 		return nil, err
 	}
 	s := &Documents{db: db, kinds: kinds, columns: newDocumentColumns(own)}
-	s.Store = tables.NewStore(kinds, payloads, tables.Rows[*driver.Conn, writeDocuments]{
-		Transact: db.Write, Pack: s.pack,
-		Write:          func(_ context.Context, c *driver.Conn, write writeDocuments) error { return write(c) },
-		FlagRepository: flagRepository, FlagUnseen: flagUnseen, Fill: s.fill,
-		Find: s.find, Scan: s.scan, Batch: documentScanBatch, RawBatch: documentScanBatch,
+	s.Store = tables.NewStore(kinds, payloads, tables.Rows[*driver.Conn, []packedDocuments]{
+		Transact: db.Write, Pack: s.pack, Homes: homes, Held: heldOf, Unseen: unseen, Inside: inside, Store: s.store, Seen: markSeen, Sight: sight,
+		FlagRepository: flagRepository, FlagUnseen: flagUnseen, Own: s.ownValues, Fill: s.fill, Log: writeLog, Feed: s.feedRows(),
+		Find: s.find, FindAll: s.findAll, Scan: s.scan, Batch: documentScanBatch, RawBatch: documentScanBatch,
 	})
 	return s, nil
 }
 
-// writeDocuments stores documents that are packed, and may be called again if that
-// is rolled back.
-type writeDocuments = func(*driver.Conn) error
+// PackedDocuments are documents on their way into a transaction.
+type PackedDocuments = tables.Packed[[]packedDocuments]
 
 // pack cuts documents into what shares a chunk. That belongs to one account, and
 // goes when nothing of the account needs it any more; a page never has more than
 // one.
-func (s *Documents) pack(_ context.Context, docs []document.Document) (writeDocuments, error) {
-	var parts []packedDocuments
+func (s *Documents) pack(_ context.Context, docs []document.Document, _ []document.Held) (parts []packedDocuments, _ error) {
 	for from, i := 0, 1; from < len(docs); i++ {
 		if i < len(docs) && docs[i].Account == docs[from].Account {
 			continue
 		}
-		p := packedDocuments{docs: docs[from:i], sightings: s.kinds.Sightings(docs[from:i])}
-		p.chunk, p.starts = s.PackChunk(p.docs)
+		p := packedDocuments{from: from, to: i}
+		p.chunk, p.starts = s.PackChunk(docs[from:i])
 		parts, from = append(parts, p), i
 	}
-	return func(c *driver.Conn) error {
-		for i := range parts {
-			if err := s.write(c, &parts[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, nil
+	return parts, nil
 }
 
 // Compact removes chunks that hold no document's payload any more.

@@ -57,7 +57,7 @@ func missingColumns(c *driver.Conn, own tables.Own) (tables.Own, error) {
 // scanDocument reads them in this order.
 var fieldColumns = []string{"account_id", "kind", "name", "version", "repository", "number", "state", "title", "author", "language",
 	"stars", "additions", "deletions", "created_at", "updated_at", "closed_at", "merged_at", "closed_by", "flags", "seen_at",
-	"chunk", "chunk_start", "chunk_size"}
+	"chunk", "chunk_start", "chunk_size", "content"}
 
 // absenceColumns are read after those.
 const absenceColumns = "d.gone_why, d.gone_at, d.gone_last, p.gone_why, p.gone_at, p.gone_last"

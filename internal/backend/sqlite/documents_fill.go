@@ -12,27 +12,37 @@ import (
 
 var _ document.Filler = (*Documents)(nil)
 
+// ownValues reads the values of its own of a document.
+func (s *Documents) ownValues(_ context.Context, c *driver.Conn, key document.Key, version int64) (own document.Values, content int64, found bool, err error) {
+	columns := readColumns{own: s.columns.own.Of(s.kinds, key.Kind)}
+	columns.count = 1 + len(columns.own)
+	err = Exec(c, "SELECT "+columns.own.After("content", "")+" FROM document WHERE account_id = ? AND kind = ? AND name = ? AND version = ?", func(r *driver.Stmt) {
+		var d document.Document
+		columns.readOwn(r, &d)
+		own, content, found = d.Own, r.ColumnInt64(0), true
+	}, key.Account, string(key.Kind), key.Name, version)
+	return own, content, found, err
+}
+
 // fill names every column of the kind, so that there is one statement for each kind.
-func (s *Documents) fill(_ context.Context, c *driver.Conn, d *document.Document) error {
+func (s *Documents) fill(_ context.Context, c *driver.Conn, d *document.Document, content int64) error {
 	columns := documentColumns{own: s.columns.own.Of(s.kinds, d.Kind)}
-	if len(columns.own) == 0 {
-		return nil
-	}
 	set := columns.own.Names()
 	for i, name := range set {
 		set[i] = name + " = coalesce(" + name + ", ?)"
 	}
-	query := "UPDATE document SET " + strings.Join(set, ", ") + " WHERE account_id = ? AND kind = ? AND name = ? AND version = ?"
+	query := "UPDATE document SET " + strings.Join(set, ", ") + ", content = ? WHERE account_id = ? AND kind = ? AND name = ? AND version = ?"
 	stmt, err := c.Prepare(query)
 	if err != nil {
 		return fmt.Errorf("prepare %q: %w", query, err)
 	}
 	columns.bindOwn(stmt, 1, d)
 	key := len(set) + 1
-	stmt.BindInt64(key, d.Account)
-	stmt.BindText(key+1, string(d.Kind))
-	stmt.BindText(key+2, d.Name)
-	stmt.BindInt64(key+3, toMicros(d.Version))
+	stmt.BindInt64(key, content)
+	stmt.BindInt64(key+1, d.Account)
+	stmt.BindText(key+2, string(d.Kind))
+	stmt.BindText(key+3, d.Name)
+	stmt.BindInt64(key+4, toMicros(d.Version))
 	return drain(stmt, nil)
 }
 

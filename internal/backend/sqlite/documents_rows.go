@@ -1,6 +1,9 @@
 package sqlite
 
 import (
+	"context"
+	"slices"
+
 	driver "zombiezen.com/go/sqlite"
 
 	"sluice/internal/document"
@@ -12,47 +15,54 @@ import (
 const documentsFrom = `document d LEFT JOIN repository_presence p ON p.account_id = d.account_id AND p.repository = d.repository
 	AND p.gone_why <> '' AND p.seen_at <= p.gone_last`
 
-// packedDocuments are documents on their way into a transaction.
+// packedDocuments are the documents from and up to but without to of those that
+// came together, on their way into a transaction with one chunk.
 type packedDocuments struct {
-	docs      []document.Document
-	sightings []document.Sighting
-	starts    []int
-	chunk     []byte
+	from, to int
+	starts   []int
+	chunk    []byte
 }
 
-// write stores them with their chunk.
-func (s *Documents) write(c *driver.Conn, p *packedDocuments) error {
-	chunk, err := number(c, "INSERT INTO chunk (account_id, data) VALUES (?, ?) RETURNING id", p.docs[0].Account, p.chunk)
-	if err != nil {
-		return err
-	}
-	bind := func(stmt *driver.Stmt, base, i int) {
-		bindDocument(stmt, base, &p.docs[i], tables.Place{Chunk: chunk, Start: p.starts[i], Size: len(p.docs[i].Raw)})
-		s.columns.bindOwn(stmt, base+len(fieldColumns), &p.docs[i])
-	}
-	err = s.columns.insert.Run(c, len(p.docs), bind, func(from, to, changed int) error {
-		if changed == to-from {
-			return nil
+// store writes documents with their chunks.
+func (s *Documents) store(_ context.Context, c *driver.Conn, chosen []tables.Chosen[[]packedDocuments]) error {
+	for i := range chosen {
+		places := slices.Sorted(slices.Values(slices.Concat(chosen[i].New, chosen[i].Known)))
+		for k := range chosen[i].Packed {
+			p := &chosen[i].Packed[k]
+			from, _ := slices.BinarySearch(places, p.from)
+			to, _ := slices.BinarySearch(places, p.to)
+			if from == to {
+				continue
+			}
+			if err := s.write(c, &chosen[i], p, places[from:to]); err != nil {
+				return err
+			}
 		}
-		return markSeen(c, p.docs[from:to])
-	})
+	}
+	return nil
+}
+
+// write stores those at some places of what shares a chunk.
+func (s *Documents) write(c *driver.Conn, in *tables.Chosen[[]packedDocuments], p *packedDocuments, places []int) error {
+	chunk, err := number(c, "INSERT INTO chunk (account_id, data) VALUES (?, ?) RETURNING id", in.Docs[p.from].Account, p.chunk)
 	if err != nil {
 		return err
 	}
-	return insertSighting.Run(c, len(p.sightings), func(stmt *driver.Stmt, base, i int) {
-		stmt.BindInt64(base, p.sightings[i].Account)
-		stmt.BindInt64(base+1, p.sightings[i].Repository)
-		stmt.BindInt64(base+2, toMicros(p.sightings[i].At))
+	return s.columns.insert.Run(c, len(places), func(stmt *driver.Stmt, base, i int) {
+		place := places[i]
+		d := &in.Docs[place]
+		bindDocument(stmt, base, d, tables.Place{Chunk: chunk, Start: p.starts[place-p.from], Size: len(d.Raw)}, in.Held[place].Content)
+		s.columns.bindOwn(stmt, base+len(fieldColumns), d)
 	}, nil)
 }
 
-// markSeen notes that documents were seen, of which some are older copies: also
-// those prove that what they are of is there.
-func markSeen(c *driver.Conn, docs []document.Document) error {
-	for i := range docs {
-		d := &docs[i]
+// markSeen notes that documents were seen, be it as older copies: also those prove
+// that what they are of is there.
+func markSeen(_ context.Context, c *driver.Conn, seen []tables.Seen) error {
+	for i := range seen {
+		d := &seen[i]
 		err := Exec(c, "UPDATE document SET seen_at = ?1 WHERE account_id = ? AND kind = ? AND name = ? AND seen_at < ?1", nil,
-			d.SeenAt, d.Account, string(d.Kind), d.Name)
+			d.At, d.Account, string(d.Kind), d.Name)
 		if err != nil {
 			return err
 		}
@@ -60,11 +70,19 @@ func markSeen(c *driver.Conn, docs []document.Document) error {
 	return nil
 }
 
+func sight(_ context.Context, c *driver.Conn, sightings []document.Sighting) error {
+	return insertSighting.Run(c, len(sightings), func(stmt *driver.Stmt, base, i int) {
+		stmt.BindInt64(base, sightings[i].Account)
+		stmt.BindInt64(base+1, sightings[i].Repository)
+		stmt.BindInt64(base+2, toMicros(sightings[i].At))
+	}, nil)
+}
+
 var insertSighting = NewInsert("INSERT INTO repository_presence (account_id, repository, seen_at)",
 	"ON CONFLICT (account_id, repository) DO UPDATE SET seen_at = excluded.seen_at WHERE excluded.seen_at > repository_presence.seen_at", 3)
 
 // bindDocument binds fieldColumns.
-func bindDocument(s *driver.Stmt, base int, d *document.Document, at tables.Place) {
+func bindDocument(s *driver.Stmt, base int, d *document.Document, at tables.Place, content int64) {
 	s.BindInt64(base, d.Account)
 	s.BindText(base+1, string(d.Kind))
 	s.BindText(base+2, d.Name)
@@ -88,6 +106,7 @@ func bindDocument(s *driver.Stmt, base int, d *document.Document, at tables.Plac
 	s.BindInt64(base+20, at.Chunk)
 	s.BindInt64(base+21, int64(at.Start))
 	s.BindInt64(base+22, int64(at.Size))
+	s.BindInt64(base+23, content)
 }
 
 // scanDocument reads what the columns list.
@@ -106,7 +125,7 @@ func (s *Documents) scanDocument(r *driver.Stmt, columns *readColumns) (document
 	}
 	tables.SetFlags(&d.Fields, r.ColumnInt64(18))
 	columns.readOwn(r, &d)
-	s.kinds.SetGone(&d, scanMark(r, 23), scanMark(r, 26))
+	s.kinds.SetGone(&d, scanMark(r, len(fieldColumns)), scanMark(r, len(fieldColumns)+absenceWidth/2))
 	return d, tables.Place{Chunk: r.ColumnInt64(20), Start: r.ColumnInt(21), Size: r.ColumnInt(22)}
 }
 

@@ -32,6 +32,14 @@ func TestDocumentsConformance(t *testing.T) {
 	}})
 }
 
+func TestFeedConformance(t *testing.T) {
+	suites.after(t)
+	documenttest.RunFeed(t, documenttest.Factory{Open: func(t *testing.T) func(document.Kinds) (document.Store, error) {
+		db := openIn(t, t.TempDir())
+		return func(kinds document.Kinds) (document.Store, error) { return sqlite.NewDocuments(t.Context(), db, kinds) }
+	}})
+}
+
 func TestFillingsConformance(t *testing.T) {
 	suites.after(t)
 	documenttest.RunFillings(t, sqlite.NewFillings(openIn(t, t.TempDir())))
@@ -104,9 +112,12 @@ func TestDamagedPayload(t *testing.T) {
 func TestPackedWriteCanRunAgain(t *testing.T) {
 	store, db := openDocuments(t)
 	docs := documentPage(10)
-	write, err := store.Pack(t.Context(), docs)
+	packed, err := store.Pack(t.Context(), docs)
 	if err != nil {
 		t.Fatalf("pack: %v", err)
+	}
+	write := func(c *driver.Conn) error {
+		return store.Write(t.Context(), c, []*sqlite.PackedDocuments{packed}, nil)
 	}
 	undone := domain.Errorf(domain.CodeConflict, "undone")
 	err = db.Write(t.Context(), func(c *driver.Conn) error {
@@ -159,7 +170,11 @@ func TestReplacedPayloadsAreRemoved(t *testing.T) {
 	old := documentPage(10)
 	write(old[:5])
 	write(old[5:])
+	for i := range old[:6] {
+		old[i].Title = "changed"
+	}
 	write(old[:6])
+	write(old) // nothing new: no chunk
 	compact(0)
 	if n := chunks(); n != 3 {
 		t.Errorf("%d chunks after a run that brought nothing, want 3", n)
@@ -184,6 +199,7 @@ func TestCompactLeavesOtherAccounts(t *testing.T) {
 	if err := store.Upsert(t.Context(), both); err != nil {
 		t.Fatal(err)
 	}
+	both[0].Title = "changed"
 	if err := store.Upsert(t.Context(), both[:1]); err != nil {
 		t.Fatal(err)
 	}

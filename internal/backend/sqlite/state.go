@@ -15,11 +15,11 @@ import (
 
 // DocumentWriter stores documents inside a transaction of this store, so that
 // a page and its job's outcome are committed together or not at all. Pack does
-// what needs no transaction, on the caller's time; what it returns does the
-// rest inside one, and may be called again if that is rolled back.
+// what needs no transaction, on the caller's time; Write does the rest inside one,
+// for several at once, and claims absences.
 type DocumentWriter interface {
-	Pack(ctx context.Context, docs []document.Document) (write func(*driver.Conn) error, err error)
-	Flag(ctx context.Context, conn *driver.Conn, absences []document.Absence) error
+	Pack(ctx context.Context, docs []document.Document) (*PackedDocuments, error)
+	Write(ctx context.Context, conn *driver.Conn, packed []*PackedDocuments, absences []document.Absence) error
 	// Compact removes payloads that newer copies have replaced, if there can
 	// be enough of them after so many documents came in.
 	Compact(ctx context.Context, conn *driver.Conn, account, received int64) error

@@ -13,18 +13,18 @@ import (
 // finishItem is one Finish on its way through the writer.
 type finishItem struct {
 	*state.Attempt
-	// writeDocuments stores the outcome's documents; nil if there are none.
-	writeDocuments func(*driver.Conn) error
+	// documents are the outcome's; nil if there are none.
+	documents *PackedDocuments
 }
 
 // Finish implements state.Jobs.
 func (s *State) Finish(ctx context.Context, o state.Outcome) (state.Effect, error) {
-	var pack func(context.Context, []document.Document) (func(*driver.Conn) error, error)
+	var pack func(context.Context, []document.Document) (*PackedDocuments, error)
 	if s.docs != nil {
 		pack = s.docs.Pack
 	}
-	return state.Offer(ctx, o, pack, func(a *state.Attempt, write func(*driver.Conn) error) error {
-		return s.finishes.Do(ctx, &finishItem{a, write})
+	return state.Offer(ctx, o, pack, func(a *state.Attempt, documents *PackedDocuments) error {
+		return s.finishes.Do(ctx, &finishItem{a, documents})
 	})
 }
 
@@ -123,19 +123,21 @@ func (g *finishGroup) moveOthers(context.Context) error {
 }
 
 func (g *finishGroup) writeDocuments(ctx context.Context) error {
-	for _, item := range g.items {
-		if item.writeDocuments != nil {
-			if err := item.writeDocuments(g.conn); err != nil {
-				return err
-			}
-		}
-		if g.store.docs != nil && len(item.Outcome.Absences) > 0 {
-			if err := g.store.docs.Flag(ctx, g.conn, item.Outcome.Absences); err != nil {
-				return err
-			}
-		}
+	if g.store.docs == nil {
+		return nil
 	}
-	return nil
+	var packed []*PackedDocuments
+	var absences []document.Absence
+	for _, item := range g.items {
+		if item.documents != nil {
+			packed = append(packed, item.documents)
+		}
+		absences = append(absences, item.Outcome.Absences...)
+	}
+	if len(packed)+len(absences) == 0 {
+		return nil
+	}
+	return g.store.docs.Write(ctx, g.conn, packed, absences)
 }
 
 // remember stores cursors, pages, quota windows and owners.

@@ -51,31 +51,27 @@ func eachJob(refs []domain.JobRef, fn func(i int, ref domain.JobRef)) {
 
 // refusingDocuments stands for documents that only the database itself refuses, when
 // the group is already under way.
-type refusingDocuments struct{}
+type refusingDocuments struct{ *sqlite.Documents }
 
-func (refusingDocuments) Compact(context.Context, *driver.Conn, int64, int64) error { return nil }
-
-func (refusingDocuments) Flag(context.Context, *driver.Conn, []document.Absence) error { return nil }
-
-func (refusingDocuments) Pack(_ context.Context, docs []document.Document) (func(*driver.Conn) error, error) {
-	return func(c *driver.Conn) error {
-		for _, d := range docs {
+func (r refusingDocuments) Write(ctx context.Context, c *driver.Conn, packed []*sqlite.PackedDocuments, absences []document.Absence) error {
+	if err := r.Documents.Write(ctx, c, packed, absences); err != nil {
+		return err
+	}
+	for _, p := range packed {
+		for _, d := range p.Docs() {
 			if strings.HasPrefix(d.Name, "bad") {
 				return fmt.Errorf("document %q is refused", d.Name)
 			}
-			if err := sqlite.Exec(c, "INSERT INTO chunk (account_id, data) VALUES (?, x'00')", nil, d.Account); err != nil {
-				return err
-			}
 		}
-		return nil
-	}, nil
+	}
+	return nil
 }
 
 // TestRefusedDocumentHarmsOnlyItsOwnOutcome has bad outcomes among good ones
 // in the same group: the group is applied again, one by one.
 func TestRefusedDocumentHarmsOnlyItsOwnOutcome(t *testing.T) {
-	db := openIn(t, t.TempDir())
-	s, err := sqlite.NewState(t.Context(), db, refusingDocuments{}, nil)
+	docs, db := openDocuments(t)
+	s, err := sqlite.NewState(t.Context(), db, refusingDocuments{docs}, nil)
 	if err != nil {
 		t.Fatalf("open state: %v", err)
 	}

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"sluice/internal/domain"
@@ -38,8 +37,14 @@ var statePurge = []purgeStep{
 }
 
 // RemoveRows implements state.PurgeRows.
-func (t stateRows) RemoveRows(_ context.Context, a *domain.Account, rows int) (state.Purged, error) {
-	return purgeRows(t.conn, a.ID, rows, slices.Concat(documentPurge, statePurge))
+func (t stateRows) RemoveRows(ctx context.Context, a *domain.Account, rows int) (state.Purged, error) {
+	purged, err := purgeDocuments(ctx, t.conn, a.ID, rows, t.store.now())
+	if err != nil {
+		return nil, err
+	}
+	more, err := purgeRows(t.conn, a.ID, rows-int(purged.Total()), statePurge)
+	purged.Add(more)
+	return purged, err
 }
 
 // EndPurge implements state.Purges. What was removed was overwritten in the file;

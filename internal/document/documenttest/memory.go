@@ -43,6 +43,7 @@ type presence struct {
 
 var (
 	_ document.Store  = (*Memory)(nil)
+	_ document.Filler = (*Memory)(nil)
 	_ document.Feed   = (*Memory)(nil)
 	_ document.Finder = (*Memory)(nil)
 )
@@ -164,6 +165,28 @@ func (m *Memory) Upsert(ctx context.Context, docs []document.Document) error {
 	return nil
 }
 
+// Fill implements document.Filler.
+func (m *Memory) Fill(ctx context.Context, docs []document.Document) error {
+	if err := errors.Join(ctx.Err(), m.kinds.CheckDocuments(docs)); err != nil {
+		return err
+	}
+	m.commit(func() {
+		for _, d := range docs {
+			h := m.docs[d.Key]
+			if h == nil || !h.doc.Version.Equal(d.Version) {
+				continue
+			}
+			h.doc.Own = maps.Clone(h.doc.Own)
+			for name, v := range d.Own {
+				if _, there := h.doc.Own[name]; !there {
+					h.doc.Set(name, v)
+				}
+			}
+		}
+	})
+	return nil
+}
+
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -211,7 +234,12 @@ func (m *Memory) Purge(_ context.Context, account int64, _ int) (removed int64, 
 			removed++
 		}
 	}
-	maps.DeleteFunc(m.homes, func(id [2]int64, _ *presence) bool { return id[0] == account })
+	for id := range m.homes {
+		if id[0] == account {
+			delete(m.homes, id)
+			removed++
+		}
+	}
 	if removed > 0 {
 		m.commits++
 		m.changes = slices.DeleteFunc(m.changes, func(c document.Change) bool { return c.Account == account })

@@ -54,6 +54,13 @@ func instant(micros int64) time.Time {
 	return time.UnixMicro(micros).UTC()
 }
 
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
 // Own are the columns of the table document that hold values of the sources' own
 // (document.FromOwn), in their order. Each is called after what is declared, with
 // own_ in front, and is null where there is no value.

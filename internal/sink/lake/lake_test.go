@@ -1,23 +1,18 @@
 package lake_test
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
 	driver "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"sluice/internal/archive"
 	"sluice/internal/backend/bucket"
-	"sluice/internal/document"
 	"sluice/internal/sink"
 	"sluice/internal/sink/lake"
 	"sluice/internal/sink/sinktest"
@@ -47,76 +42,9 @@ func tableRows(t testing.TB, files archive.Files, keys []string, table sink.Tabl
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows = append(rows, fileRows(t, data, table)...)
+		rows = append(rows, sinktest.ReadParquet(t, data, table)...)
 	}
 	return rows
-}
-
-func fileRows(t testing.TB, data []byte, table sink.Table) (rows []sink.Row) {
-	t.Helper()
-	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, path := range f.Schema().Columns() {
-		names = append(names, path[0])
-	}
-	r := parquet.NewReader(f)
-	defer func() { _ = r.Close() }()
-	buffer := make([]parquet.Row, 10)
-	for {
-		n, err := r.ReadRows(buffer)
-		for _, row := range buffer[:n] {
-			rows = append(rows, readRow(row, names, table))
-		}
-		if errors.Is(err, io.EOF) {
-			return rows
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func readRow(row parquet.Row, names []string, table sink.Table) sink.Row {
-	values := map[string]document.Value{}
-	lists := map[string][]string{}
-	out := sink.Row{Key: document.Key{Kind: table.Kind}}
-	for _, v := range row {
-		name := names[v.Column()]
-		at := slices.IndexFunc(table.Columns, func(c document.Column) bool { return c.Name == name })
-		switch {
-		case name == "_sluice_account":
-			out.Key.Account = v.Int64()
-		case name == "_sluice_name":
-			out.Key.Name = v.Clone().String()
-		case name == "raw" && !v.IsNull():
-			out.Raw = []byte(v.Clone().String())
-		case at < 0:
-		case table.Columns[at].Type == document.TypeList && !v.IsNull():
-			lists[name] = append(lists[name], v.Clone().String())
-			values[name] = document.List(lists[name]...)
-		case table.Columns[at].Type == document.TypeList && v.DefinitionLevel() == 1:
-			values[name] = document.List()
-		case v.IsNull():
-			values[name] = document.Value{Null: true}
-		case table.Columns[at].Type == document.TypeText:
-			values[name] = document.Value{Text: v.Clone().String()}
-		case table.Columns[at].Type == document.TypeInstant:
-			values[name] = document.Value{Instant: time.UnixMicro(v.Int64())}
-		case table.Columns[at].Type == document.TypeBoolean:
-			values[name] = document.Value{Boolean: v.Boolean()}
-		default:
-			values[name] = document.Value{Integer: v.Int64()}
-		}
-	}
-	for _, c := range table.Columns {
-		v, there := values[c.Name]
-		v.Null = v.Null || !there
-		out.Values = append(out.Values, v)
-	}
-	return out
 }
 
 // glob lists the files in a table's folder.

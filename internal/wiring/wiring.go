@@ -27,8 +27,8 @@ import (
 	"sluice/internal/refresh"
 	"sluice/internal/schedule"
 	"sluice/internal/sink"
-	"sluice/internal/source"
 	"sluice/internal/sink/hook"
+	"sluice/internal/source"
 	"sluice/internal/state"
 	"sluice/internal/stats"
 	"sluice/internal/timer"
@@ -211,7 +211,7 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 	if s.Engine, err = engine.New(ports.Ports, o.Engine); err != nil {
 		return err
 	}
-	return s.openSinks(o, ports.sinks)
+	return s.openSinks(o, ports.sinks) //nolint:contextcheck // opening a target asks nothing of it yet
 }
 
 // parts are what the adapters are gathered in.

@@ -170,7 +170,7 @@ func newFixture(t *testing.T) *fixture {
 
 func (f *fixture) reopen() {
 	f.Helper()
-	f.target = hook.New(hook.Options{Name: "s", URL: f.receiver.URL + "/hidden", Sender: sender(f), Store: f.store, Now: func() time.Time { return f.now }})
+	f.target = hook.New(hook.Options{Name: "s", URL: f.URL + "/hidden", Sender: sender(f), Store: f.store, Now: func() time.Time { return f.now }})
 	if err := f.target.Prepare(f.Context(), f.tables); err != nil {
 		f.Fatal(err)
 	}

@@ -35,6 +35,7 @@ func benchmarks() []benchmark {
 		{"million_commits", "memory while a million commits are collected", nil, millionCommits},
 		{"simulator", "the simulated GitHub alone, beside a handler that does nothing", nil, simulator},
 		{"lists", "lists and details over HTTP with 10,000 accounts and 1,000,000 jobs, on SQLite, MariaDB and PostgreSQL", append([]servers.Kind{servers.Postgres}, machineServers...), lists},
+		{"documents_list", "pages of 100 documents by filter and order with 1,000,000 documents, on SQLite, MariaDB and PostgreSQL", []servers.Kind{servers.MariaDB, servers.Postgres}, documentLists},
 		{"quota_reserve", "reservations in process", nil, quotaReserve},
 		{"group_commit", "rows written by many at once, beside the disk's fdatasync", nil, groupCommit},
 		{"machines_noop", "no-op jobs through MariaDB and Redis, beside asynq", machineServers, machinesNoop},

@@ -55,7 +55,7 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 		return nil, err
 	}
 	scrape, err := metrics.New(metrics.Sources{
-		Engine: svc.Engine, State: svc.State, Dispatch: svc.Dispatch, Quota: svc.Quota, SQL: svc.SQL, Timers: svc.Timers, Refreshes: refreshMetrics(svc),
+		Engine: svc.Engine, State: svc.State, Dispatch: svc.Dispatch, Quota: svc.Quota, SQL: svc.SQL, Feed: svc.Feed, Timers: svc.Timers, Refreshes: refreshMetrics(svc),
 		Statistics: svc.State, Notifications: svc.Notifications, Sinks: svc.Sinks, Instruments: meter, Owners: o.HTTP.MetricsOwners, Version: version(),
 	}, o.Log)
 	if err != nil {
@@ -64,7 +64,7 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	life := httpapi.NewLifecycle()
 	api := httpapi.New(httpapi.Deps{
 		Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota,
-		Statistics: svc.Statistics, Documents: svc.Documents, Queries: svc.Queries, Timers: svc.Timers, Redis: svc.Redis, Refreshes: refreshAPI(svc), Archive: archiveAPI(svc), Notifications: svc.Notifications, Sinks: svc.Sinks,
+		Statistics: svc.Statistics, Documents: svc.Documents, Feed: svc.Feed, Finder: svc.Finder, Lister: svc.Lister, Queries: svc.Queries, Timers: svc.Timers, Redis: svc.Redis, Refreshes: refreshAPI(svc), Archive: archiveAPI(svc), Notifications: svc.Notifications, Sinks: svc.Sinks,
 		Metrics: scrape, Measure: meter.HTTP, Refused: meter.Refused, Checks: checks(svc), Keys: svc.Keys, Lifecycle: life, Sources: sources.Collected(), HookSecrets: hookSecrets(o.Sources), Log: o.Log,
 		Tokens: svc.Tokens, Audit: svc.Audit, Tracer: tracer,
 	}, httpapi.Options{APIToken: o.HTTP.Token, Version: version(), ProbesOnly: !o.Service.Roles.Has(config.RoleAPI),

@@ -8,7 +8,7 @@
 //   - A file for each command or group of them, with a type that embeds App:
 //     collect.go (with dryrun.go, results.go, tokens.go), accounts.go and
 //     schedules.go, runs.go, jobs.go, quota.go, timers.go, snapshots.go (with dead
-//     letters), archive.go, access.go (tokens and the audit log), stats.go, export.go, sql.go, up.go, doctor.go, health.go,
+//     letters), archive.go, access.go (tokens and the audit log), stats.go, doc.go, changes.go, export.go, sql.go, up.go, doctor.go, health.go,
 //     demo.go and demorefresh.go, simulate.go and simmaplestory.go, load.go.
 //   - reading.go: how data is read beside whoever holds the folder; announce.go: how
 //     a collection can be asked while it works, and what it refuses.
@@ -210,7 +210,7 @@ func (a *App) root() *cobra.Command {
 	addGrouped(root, "Collect:", upCommand{a}.up(o), collectCommand{a}.collect(o), accountCommands{a}.accounts(o),
 		snapshotCommands{a}.refresh(o), timerCommands{a}.timers(o))
 	addGrouped(root, "Look:", topCommand{a}.top(o), runCommands{a}.runs(o), jobCommands{a}.jobs(o), quotaCommands{a}.quota(o),
-		snapshotCommands{a}.snapshots(o), statsCommands{a}.stats(o), exportCommand{a}.export(o), sinkCommands{a}.sync(o), sqlCommand{a}.sql(o), compareCommand{a}.compare(o))
+		snapshotCommands{a}.snapshots(o), statsCommands{a}.stats(o), docCommands{a}.docCommand(o), changesCommand{a}.changes(o), exportCommand{a}.export(o), sinkCommands{a}.sync(o), sqlCommand{a}.sql(o), compareCommand{a}.compare(o))
 	addGrouped(root, "Operate:", deadLetterCommands{a}.deadLetters(o), archiveCommands{a}.archive(o), notifyCommands{a}.notify(o), sinkCommands{a}.sink(o), accessCommands{a}.tokens(o), accessCommands{a}.audit(o), doctorCommand{a}.doctor(o), healthCommand{a}.health(o),
 		keepCommands{a}.backup(o), keepCommands{a}.restore(o), keepCommands{a}.key(o), configCommands{a}.configuration(o), versionCommand{a}.version(o))
 	addGrouped(root, "Try out:", demoCommand{a}.demo(o), simCommands{a}.sim(o), loadCommand{a}.load(o))

@@ -74,6 +74,14 @@ func fixed(path, flag string) []string {
 		return []string{"WAITING", "DELIVERING", "COMPLETED", "DEAD", "CANCELED"}
 	case "export kind":
 		return export.Kinds(sources.Kinds())
+	case "changes kind":
+		return sources.Kinds().Tables()
+	case "doc list sort":
+		return []string{"name", "created", "updated", "-name", "-created", "-updated"}
+	case "doc list deleted":
+		return []string{"true", "false"}
+	case "doc list format":
+		return sqlFormats
 	case "export format":
 		return []string{"jsonl", "csv", "parquet"}
 	}

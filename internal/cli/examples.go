@@ -78,8 +78,19 @@ var examples = map[string]string{
 	"stats": `  sluice stats octocat
   sluice stats --leaderboard --by commits --limit 10
   sluice stats --global`,
+	"doc": `  sluice doc list issues --state open
+  sluice doc get issues 42`,
+	"doc list": `  sluice doc list issues --repository octocat/hello-world --state open --sort -updated
+  sluice doc list commits --account octocat --created-from 2026-01-01 --fields sha,author,message
+  sluice doc list pulls --label bug --limit 0 --format csv`,
+	"doc get": `  sluice doc get issues 42
+  sluice doc get commits 11:7fd1a60b01f91b314f59955a4e4d4e80d8edf11d --account octocat --raw`,
+	"changes": `  sluice changes
+  sluice changes --after 1204 --kind issues --kind pulls
+  sluice changes --after now --follow -o json`,
 	"export": `  sluice export --kind commits --format csv --account octocat --since 2026-01-01
-  sluice export --kind pulls --out pulls.parquet`,
+  sluice export --kind pulls --out pulls.parquet
+  sluice export --kind issues --changed-since 1204`,
 
 	"sql": `  sluice sql "SELECT account, count(*) AS commits FROM commits GROUP BY account ORDER BY 2 DESC"
   sluice sql --file query.sql --format csv --limit 100000 > answer.csv

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,8 +23,8 @@ import (
 
 // exportFlags are what a person typed.
 type exportFlags struct {
-	kind, format, since, until, out string
-	accounts                        []string
+	kind, format, since, until, changed, out string
+	accounts                                 []string
 }
 
 // exportCommand writes what was collected.
@@ -58,6 +59,7 @@ func (a exportCommand) export(o *options) *cobra.Command {
 	f.StringSliceVar(&flags.accounts, "account", nil, "only of this account (id or login); may be repeated")
 	f.StringVar(&flags.since, "since", "", "only what was created or committed at this time or later: 2026-01-31, or RFC 3339")
 	f.StringVar(&flags.until, "until", "", "only what was created or committed before this time")
+	f.StringVar(&flags.changed, "changed-since", "", "only documents that changed after this position, as they are now; the next one is told (docs/changes.md)")
 	f.StringVar(&flags.out, "out", "", "file to write; standard output by default")
 	return c
 }
@@ -85,6 +87,14 @@ func (f *exportFlags) query() (q client.ExportQuery, err error) {
 		return q, err
 	}
 	q.Accounts = f.accounts
+	if q.ChangedSince = f.changed; f.changed != "" {
+		if after, err := strconv.ParseInt(f.changed, 10, 64); err != nil || after < 0 {
+			return q, usage("--changed-since: %q is not a position; give the one that an earlier export told, or 0", f.changed)
+		}
+		if q.Kind == export.KindStatistics {
+			return q, usage("--changed-since is about documents, and not about statistics")
+		}
+	}
 	return q, export.Options{Kind: q.Kind, Format: q.Format, Since: q.Since, Until: q.Until}.Check(sources.Kinds())
 }
 
@@ -102,16 +112,21 @@ type exported struct {
 	Format export.Format `json:"format"`
 	Rows   int64         `json:"rows"`
 	File   string        `json:"file"`
+	// Position is where to go on with --changed-since.
+	Position string `json:"position,omitempty"`
 }
 
 func (a exportCommand) exportTo(ctx context.Context, o *options, s *session, q client.ExportQuery, file string) error {
 	if file == "" {
-		_, err := s.Export(ctx, q, a.Out)
+		_, position, err := s.ExportChanged(ctx, q, a.Out)
+		if err == nil {
+			a.tellPosition(position)
+		}
 		return err
 	}
 	done := exported{Kind: q.Kind, Format: q.Format, File: file}
 	err := writeOnce(file, func(w io.Writer) (err error) {
-		done.Rows, err = s.Export(ctx, q, w)
+		done.Rows, done.Position, err = s.ExportChanged(ctx, q, w)
 		return err
 	})
 	if err != nil {
@@ -121,7 +136,15 @@ func (a exportCommand) exportTo(ctx context.Context, o *options, s *session, q c
 		return printJSON(a.Out, done)
 	}
 	say(a.Err, "%s rows of %s are in %s\n", count(done.Rows), q.Kind, file)
+	a.tellPosition(done.Position)
 	return nil
+}
+
+// tellPosition says how to go on with what changes from now on.
+func (a exportCommand) tellPosition(position string) {
+	if position != "" {
+		say(a.Err, "position %s: --changed-since %[1]s exports what changes from now on\n", position)
+	}
 }
 
 // writeOnce has a file written under another name, which becomes its own when

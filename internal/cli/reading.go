@@ -77,7 +77,7 @@ type besides struct {
 func (b *besides) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := b.service.RoundTrip(r)
 	// Nothing happens in a folder that nobody works on: a stream would be silent.
-	if err == nil || r.Method != http.MethodGet || r.Context().Err() != nil || strings.HasSuffix(r.URL.Path, "/events") {
+	if err == nil || r.Method != http.MethodGet || r.Context().Err() != nil || strings.HasSuffix(r.URL.Path, "/events") || r.Header.Get("Accept") == "text/event-stream" {
 		return answer, err
 	}
 	own, failed := b.folder()

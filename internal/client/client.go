@@ -28,6 +28,7 @@ const (
 // Client calls one service. It is safe for concurrent use.
 type Client struct {
 	accountCalls
+	documentCalls
 	runCalls
 	timerCalls
 	snapshotCalls
@@ -35,10 +36,11 @@ type Client struct {
 }
 
 // The parts of a client, by what is asked about: accounts and what was collected of
-// them; runs and jobs; timers; keyed records and their archive; and what whoever
+// them; documents and their changes; runs and jobs; timers; keyed records and their archive; and what whoever
 // runs the service asks.
 type (
 	accountCalls  struct{ *transport }
+	documentCalls struct{ *transport }
 	runCalls      struct{ *transport }
 	timerCalls    struct{ *transport }
 	snapshotCalls struct{ *transport }
@@ -50,6 +52,15 @@ type transport struct {
 	base  string
 	token string
 	http  http.Client
+	// accept is what is asked for where there is a choice; "" is JSON.
+	accept string
+}
+
+// asking is the same transport for answers of another type.
+func (c *transport) asking(accept string) *transport {
+	other := *c
+	other.accept = accept
+	return &other
 }
 
 // New returns a client of the service at baseURL, such as
@@ -66,7 +77,7 @@ func New(baseURL, token string, hc *http.Client) (*Client, error) {
 	}
 	// The service never redirects; whoever does is not to see the token.
 	t.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{accountCalls{t}, runCalls{t}, timerCalls{t}, snapshotCalls{t}, operatorCalls{t}}, nil
+	return &Client{accountCalls{t}, documentCalls{t}, runCalls{t}, timerCalls{t}, snapshotCalls{t}, operatorCalls{t}}, nil
 }
 
 // call makes one request. A nil in sends no body, a nil out ignores the answer.
@@ -123,6 +134,9 @@ func (c *transport) request(ctx context.Context, method, path string, query url.
 	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.accept != "" {
+		req.Header.Set("Accept", c.accept)
 	}
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)

@@ -143,6 +143,8 @@ type Collect struct {
 	Lease time.Duration
 	// KeepJobs is how long the jobs of ended runs are kept; negative is for ever.
 	KeepJobs time.Duration
+	// KeepChanges is how long the feed of changes keeps them; 0 is for ever.
+	KeepChanges time.Duration
 }
 
 // Quota is what is assumed of the quota windows of an upstream.
@@ -225,7 +227,7 @@ func Default() Config {
 		Service: Service{DataDir: "sluice-data", Roles: AllRoles()},
 		Servers: Servers{RedisPrefix: "sluice"},
 		HTTP:    HTTP{Addr: "127.0.0.1:8090", Connections: 1024, MetricsOwners: 20, KeepAudit: access.DefaultKeepAudit},
-		Collect: Collect{Workers: engine.DefaultWorkers, Lease: dispatch.DefaultLease, KeepJobs: engine.DefaultRetention},
+		Collect: Collect{Workers: engine.DefaultWorkers, Lease: dispatch.DefaultLease, KeepJobs: engine.DefaultRetention, KeepChanges: engine.DefaultChangesKept},
 		Quota:   Quota{Floor: 100, Limit: 5000, Window: time.Hour},
 		Harvest: Harvest{On: true},
 		Timers:  Timers{Trigger: TriggerDueSet},

@@ -6,7 +6,7 @@ import "slices"
 // for the command and all below it.
 var (
 	// clients are those that can speak to a running service.
-	clients = []string{"collect", "account", "run", "job", "quota", "timer", "refresh", "snapshot", "dlq", "archive", "stats", "export", "sql", "top", "token", "audit", "compare", "notify", "sink", "sync"}
+	clients = []string{"collect", "account", "run", "job", "quota", "timer", "refresh", "snapshot", "dlq", "archive", "stats", "export", "doc", "changes", "sql", "top", "token", "audit", "compare", "notify", "sink", "sync"}
 	// stores are those that may have the embedded database in their own process.
 	stores = slices.Concat([]string{"up", "demo", "load", "doctor", "backup", "restore", "key", "config"}, clients)
 	// sharers are those that are told of servers on their command line.
@@ -80,6 +80,8 @@ func collect() []Setting {
 			field: func(c *Config) any { return &c.Collect.Lease }},
 		{Name: "keep-jobs", Group: group, Help: "how long the jobs of ended runs are kept, except each account's newest; negative means forever", Commands: workers,
 			field: func(c *Config) any { return &c.Collect.KeepJobs }},
+		{Name: "changes-keep", Group: group, Help: "how long changes of documents are kept for those who follow them (docs/changes.md); 0 means forever", Commands: workers,
+			field: func(c *Config) any { return &c.Collect.KeepChanges }},
 	}
 }
 

@@ -12,6 +12,7 @@ func (c Config) Engine(own engine.Config) engine.Config {
 	fill(&own.Workers, c.Collect.Workers)
 	fill(&own.Lease, c.Collect.Lease)
 	fill(&own.Retention, c.Collect.KeepJobs)
+	fill(&own.ChangesKept, c.Collect.KeepChanges)
 	fill(&own.PoolTokens, c.Quota.PoolTokens)
 	fill(&own.RequestsOnly, !c.Service.Roles.Has(RoleWorker))
 	fill(&own.Shared, c.Servers.Shared())

@@ -98,6 +98,9 @@ func (c Collect) check(found *Problems) {
 	if c.KeepJobs == 0 {
 		found.add("keep-jobs", "--keep-jobs is 0; it must be a duration such as 720h, or negative to keep them for ever")
 	}
+	if c.KeepChanges < 0 {
+		found.add("changes-keep", "--changes-keep is %v; it must be a duration such as 720h, or 0 to keep changes for ever", c.KeepChanges)
+	}
 }
 
 func (q Quota) check(found *Problems) {

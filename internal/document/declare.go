@@ -131,8 +131,8 @@ func (k Kinds) Check() error {
 	return k.checkOwn()
 }
 
-// independent reports whether a kind is the account's.
-func (k Kinds) independent(kind Kind) bool {
+// Independent reports whether a kind is the account's.
+func (k Kinds) Independent(kind Kind) bool {
 	d := k.Of(kind)
 	return d != nil && d.Independent
 }
@@ -144,7 +144,7 @@ func (k Kinds) CheckAbsences(absences []Absence) error {
 		if err := a.Check(); err != nil {
 			return err
 		}
-		if k.independent(a.Kind) {
+		if k.Independent(a.Kind) {
 			return domain.Errorf(domain.CodeInvalid, "%s are the account's and stay when their repository goes; got %+v", k.Of(a.Kind).Plural, *a)
 		}
 	}
@@ -154,7 +154,7 @@ func (k Kinds) CheckAbsences(absences []Absence) error {
 // SetGone sets what a document says of its absence: its own, or else that of its
 // repository. SeenAt must be set.
 func (k Kinds) SetGone(d *Document, own, repository Mark) {
-	if k.independent(d.Kind) {
+	if k.Independent(d.Kind) {
 		repository = Mark{}
 	}
 	d.setGone(own, repository)

@@ -1,8 +1,10 @@
 package document
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"sluice/internal/domain"
@@ -10,10 +12,12 @@ import (
 
 // Sort is what a list of documents is ordered by. Whatever it is, accounts and
 // names decide between equals, so that a list has one order and can be continued
-// from any of its documents.
+// from any of its documents. Descending turns all of it round. Names of a thousand
+// bytes and more come in an order of the store's.
 type Sort string
 
-// The orders. What has no such instant is listed as if it were zero.
+// The orders. What has no instant of creation is listed as if that were zero; what
+// has none of an update is not in a list that is sorted by it.
 const (
 	SortName    Sort = "name"
 	SortCreated Sort = "created"
@@ -29,7 +33,7 @@ type Selection struct {
 	Kind       Kind
 	Account    int64
 	Repository int64
-	// Author is a login, which is the same in any case.
+	// Author is a login; the letters A to Z in it are the same in either case.
 	Author string
 	State  string
 	// Label is one of the values of the kind's column of labels (see
@@ -40,20 +44,18 @@ type Selection struct {
 	UpdatedFrom, UpdatedUntil time.Time
 	// Deleted restricts it to what is gone, or to what is not.
 	Deleted *bool
-	// Text is a search (see Words): what has all of it in the columns that are
-	// searched.
-	Text string
 
 	Sort       Sort // SortName if it is ""
 	Descending bool
-	// After is the last document that was listed; nil begins.
+	// After is where the page before ended (Page.Next); nil begins.
 	After *Cursor
-	// Limit is how many documents to list, and is needed.
+	// Limit is how many documents to list at most, and is needed.
 	Limit   int
 	WithRaw bool
 }
 
-// Cursor is the place of a document in a list.
+// Cursor is a place in a list: that of a document which was listed last, or was
+// only looked at.
 type Cursor struct {
 	// At is the instant that the list is sorted by; zero when it is sorted by name.
 	At      time.Time
@@ -86,9 +88,74 @@ func (s *Selection) Check() error {
 	return nil
 }
 
+// Selects says whether a document, which is of the kind, has what is asked for. Its
+// place does not matter.
+func (s *Selection) Selects(kinds Kinds, d *Document) bool {
+	switch {
+	case s.Account != 0 && d.Account != s.Account,
+		s.Repository != 0 && d.Repository != s.Repository,
+		s.Author != "" && asciiLower(d.Author) != asciiLower(s.Author),
+		s.State != "" && d.State != s.State,
+		s.Deleted != nil && d.Deleted != *s.Deleted,
+		s.Sort == SortUpdated && d.UpdatedAt.IsZero(),
+		s.Label != "" && !kinds.labelled(d, s.Label):
+		return false
+	}
+	return between(d.CreatedAt, s.CreatedFrom, s.CreatedUntil) && between(d.UpdatedAt, s.UpdatedFrom, s.UpdatedUntil)
+}
+
+func between(t, from, until time.Time) bool {
+	return !t.Before(from) && (until.IsZero() || t.Before(until))
+}
+
+func asciiLower(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
+// LabelsOf is the column that holds the labels of a kind; "" if it has none.
+func (k Kinds) LabelsOf(kind Kind) string {
+	if d := k.Of(kind); d != nil {
+		return d.Labels
+	}
+	return ""
+}
+
+func (k Kinds) labelled(d *Document, label string) bool {
+	column := k.LabelsOf(d.Kind)
+	v, there := d.Own[column]
+	if column == "" || !there {
+		return false
+	}
+	members, err := v.Members()
+	return err == nil && slices.Contains(members, label)
+}
+
+// Compare orders two places of a list.
+func (s *Selection) Compare(a, b Cursor) int {
+	c := cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Account, b.Account), cmp.Compare(a.Name, b.Name))
+	if s.Descending {
+		return -c
+	}
+	return c
+}
+
+// Page is a part of a list.
+type Page struct {
+	Documents []Document
+	// Next is where the following page begins; nil if there is none.
+	Next *Cursor
+}
+
 // Lister lists documents, a page at a time.
 type Lister interface {
-	// List returns what a selection asks for, in its order. Pages that follow each
-	// other show every document once that was there all the time and kept its place.
-	List(ctx context.Context, s Selection) ([]Document, error)
+	// List returns what a selection asks for, in its order. It looks at so many
+	// documents and no more, whatever is asked: a page may hold fewer than the limit,
+	// or none, and only one without Next is the last. Pages that follow each other
+	// show every document once that was there all the time and kept its place.
+	List(ctx context.Context, s Selection) (Page, error)
 }

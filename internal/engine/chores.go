@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"sluice/internal/dispatch"
@@ -140,6 +141,8 @@ type choreRunner struct {
 	control    *runControl
 	planner    *harvestPlanner
 	statistics *statisticsTries
+	// trimmed is when old changes were looked for, in nanoseconds.
+	trimmed atomic.Int64
 }
 
 func newChoreRunner(c *core, d *delivery, control *runControl, planner *harvestPlanner) *choreRunner {
@@ -167,6 +170,7 @@ func (cr *choreRunner) runChore(ctx context.Context, l dispatch.Lease) {
 	case choreReconcileAll:
 		if _, _, err = cr.rebuildShared(ctx); err == nil {
 			cr.pruneAll(ctx)
+			cr.trimChanges(ctx)
 		}
 	case choreHarvest:
 		again, err = cr.runHarvest(ctx, subject)

@@ -64,7 +64,9 @@ type Ports struct {
 	// Documents is set when documents live in a store of their own; they are
 	// then written before the outcome. Nil means that they travel with it.
 	Documents document.Writer
-	Dispatch  dispatch.Dispatcher
+	// Feed is the documents' log of changes; nil if they have none.
+	Feed     document.Feed
+	Dispatch dispatch.Dispatcher
 	// Signals tells other processes that something changed; nil if there are
 	// none.
 	Signals watch.Signals
@@ -102,6 +104,8 @@ func (noNotices) FloorReached(domain.Account, string, time.Time) {}
 const (
 	DefaultWorkers   = 16
 	DefaultRetention = 30 * 24 * time.Hour
+	// DefaultChangesKept is how long changes are kept.
+	DefaultChangesKept = 30 * 24 * time.Hour
 )
 
 // Config tunes an engine. Zero fields take the defaults.
@@ -122,6 +126,8 @@ type Config struct {
 	// those of each account's newest run; default DefaultRetention, negative for
 	// ever.
 	Retention time.Duration
+	// ChangesKept is how long the feed of changes keeps them; zero for ever.
+	ChangesKept time.Duration
 	// Harvests says, by source, when accounts are collected again by themselves;
 	// those of a source that is not in it are not.
 	Harvests map[string]schedule.Policy

@@ -39,6 +39,7 @@ func (cr *choreRunner) recover(ctx context.Context) error {
 		return fmt.Errorf("resume purges: %w", err)
 	}
 	cr.pruneAll(ctx)
+	cr.trimChanges(ctx)
 	if lost+waiting+resumed > 0 {
 		cr.cfg.Log.Info("work that was left undone goes on", "waiting_jobs", waiting, "jobs_without_worker", lost, "interrupted_runs", resumed)
 	}

@@ -145,6 +145,7 @@ func (cr *choreRunner) completeRun(ctx context.Context, id int64) (again time.Ti
 		// Complete, or canceled in the meantime.
 		cr.statistics.forget(id)
 		_, err := cr.pruneAccount(ctx, run.AccountID, pruneBatches)
+		cr.trimChanges(ctx)
 		return time.Time{}, errors.Join(cr.planner.ensureHarvest(ctx, run.AccountID), err)
 	}
 	if ctx.Err() != nil {

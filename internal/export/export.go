@@ -4,6 +4,9 @@
 //
 //   - export.go: what is exported, and from where.
 //   - names.go: how people name kinds, formats and bounds.
+//   - changed.go: what has changed since a position of the feed; keysort.go: its
+//     documents, each once, in memory that does not grow.
+//   - rows.go: rows of single documents, as JSON lines have them.
 //   - table.go: rows of declared columns, as text, and parquet.go as Parquet; csv.go
 //     and writer.go have what they share with rows of a Go type.
 //   - statistics.go: the rows of statistics.
@@ -32,6 +35,9 @@ import (
 // the kind statistics.
 type Sources struct {
 	Documents document.Reader
+	// Feed and Finder are only used for what has changed since a position.
+	Feed   document.Feed
+	Finder document.Finder
 	// Kinds are those of the documents.
 	Kinds      document.Kinds
 	Statistics Statistics
@@ -59,6 +65,8 @@ type Options struct {
 	// kind is called: Since inclusive, Until exclusive. Zero does not bound. A row
 	// whose time is not known is exported only if there is no bound.
 	Since, Until time.Time
+	// Changed, if set, leaves out documents that have not changed in it.
+	Changed *Span
 }
 
 // Check says what is wrong with the options, where such kinds are declared.
@@ -71,6 +79,9 @@ func (o Options) Check(declared document.Kinds) error {
 	}
 	if o.Kind == KindStatistics && o.bounded() {
 		return domain.Errorf(domain.CodeInvalid, "statistics cover all time: leave since and until out, or export a kind of documents")
+	}
+	if o.Kind == KindStatistics && o.Changed != nil {
+		return domain.Errorf(domain.CodeInvalid, "changes are of documents, and not of statistics: leave changed-since out, or export a kind of documents")
 	}
 	if !o.Since.IsZero() && !o.Until.IsZero() && !o.Until.After(o.Since) {
 		return domain.Errorf(domain.CodeInvalid, "nothing lies between since %s and until %s: until must be later",
@@ -90,9 +101,12 @@ func Export(ctx context.Context, src Sources, o Options, w io.Writer) (rows int6
 	o.Accounts = slices.Clone(o.Accounts)
 	slices.SortFunc(o.Accounts, func(a, b domain.Account) int { return cmp.Compare(a.ID, b.ID) })
 	o.Accounts = slices.CompactFunc(o.Accounts, func(a, b domain.Account) bool { return a.ID == b.ID })
-	if o.Kind == KindStatistics {
+	switch {
+	case o.Kind == KindStatistics:
 		rows, err = statistics(ctx, src, o, w)
-	} else {
+	case o.Changed != nil:
+		rows, err = changed(ctx, src, o, w, src.Kinds.Table(string(o.Kind)))
+	default:
 		rows, err = documents(ctx, src, o, w, src.Kinds.Table(string(o.Kind)))
 	}
 	if err != nil {
@@ -117,14 +131,12 @@ func documents(ctx context.Context, src Sources, o Options, w io.Writer, kind *d
 			}
 		}
 		query := document.Query{Account: account.ID, Kind: kind.Kind, Since: o.Since, Until: o.Until}
-		err := src.Documents.Scan(ctx, query, func(d *document.Document) (err error) {
+		err := src.Documents.Scan(ctx, query, func(d *document.Document) error {
 			if d.CreatedAt.IsZero() && o.bounded() {
 				return nil
 			}
-			for i := range kind.Columns {
-				if row[i], err = kind.Columns[i].Value(d, at); err != nil {
-					return err
-				}
+			if err := fill(row, kind.Columns, d, at); err != nil {
+				return err
 			}
 			rows++
 			return out.write(row)
@@ -134,6 +146,16 @@ func documents(ctx context.Context, src Sources, o Options, w io.Writer, kind *d
 		}
 	}
 	return rows, out.Close()
+}
+
+// fill reads the values of a document's columns.
+func fill(row []document.Value, columns []document.Column, d *document.Document, at *document.Place) (err error) {
+	for i := range columns {
+		if row[i], err = columns[i].Value(d, at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // findTitles learns what the account's repositories are called.

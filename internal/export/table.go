@@ -23,7 +23,7 @@ type table interface {
 func newTable(w io.Writer, kind *document.Declaration, f Format) (table, error) {
 	switch f {
 	case FormatJSONL:
-		return newJSONTable(w, kind.Columns), nil
+		return newJSONTable(newLines(w, kind.Columns)), nil
 	case FormatCSV:
 		return newCSVTable(w, kind.Columns)
 	case FormatParquet:
@@ -64,11 +64,11 @@ type jsonTable struct {
 	enc  *json.Encoder
 }
 
-func newJSONTable(w io.Writer, columns []document.Column) *jsonTable {
-	t := &jsonTable{lines: newLines(w, columns)}
+func newJSONTable(l lines) *jsonTable {
+	t := &jsonTable{lines: l}
 	t.enc = json.NewEncoder(&t.text)
 	t.enc.SetEscapeHTML(false)
-	for i, c := range columns {
+	for i, c := range l.columns {
 		before := ","
 		if i == 0 {
 			before = "{"
@@ -78,21 +78,22 @@ func newJSONTable(w io.Writer, columns []document.Column) *jsonTable {
 	return t
 }
 
-func (t *jsonTable) write(row []document.Value) (err error) {
-	if t.line, err = t.appendRow(t.line, row); err != nil {
+func (t *jsonTable) write(row []document.Value) error {
+	if err := t.appendRow(row); err != nil {
 		return err
 	}
-	return t.end("\n")
+	return t.end("}\n")
 }
 
-func (t *jsonTable) appendRow(line []byte, row []document.Value) (_ []byte, err error) {
+// appendRow puts a row into the line, but for the brace that ends it.
+func (t *jsonTable) appendRow(row []document.Value) (err error) {
 	for i := range row {
-		line = append(line, t.names[i]...)
-		if line, err = t.appendValue(line, t.columns[i].Type, &row[i]); err != nil {
-			return line, err
+		t.line = append(t.line, t.names[i]...)
+		if t.line, err = t.appendValue(t.line, t.columns[i].Type, &row[i]); err != nil {
+			return err
 		}
 	}
-	return append(line, '}'), nil
+	return nil
 }
 
 // JSONRows writes rows of declared columns as objects of JSON, as an export has them.
@@ -100,18 +101,21 @@ type JSONRows struct{ table *jsonTable }
 
 // NewJSONRows returns what writes rows of such columns. It is not for several at once.
 func NewJSONRows(columns []document.Column) *JSONRows {
-	return &JSONRows{newJSONTable(io.Discard, columns)}
+	return &JSONRows{newJSONTable(newLines(io.Discard, columns))}
 }
 
 // Append adds a row. A payload that is not nil is added as the value of raw; it has to
 // be JSON.
 func (r *JSONRows) Append(to []byte, row []document.Value, raw []byte) ([]byte, error) {
-	to, err := r.table.appendRow(to, row)
-	if err != nil || raw == nil {
+	r.table.line = r.table.line[:0]
+	if err := r.table.appendRow(row); err != nil {
 		return to, err
 	}
-	to = append(to[:len(to)-1], `,"raw":`...)
-	return append(append(to, raw...), '}'), nil
+	to = append(to, r.table.line...)
+	if raw != nil {
+		to = append(append(to, `,"raw":`...), raw...)
+	}
+	return append(to, '}'), nil
 }
 
 func (t *jsonTable) appendValue(line []byte, of document.Type, v *document.Value) ([]byte, error) {

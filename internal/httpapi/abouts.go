@@ -56,6 +56,15 @@ var abouts = map[string]string{
 	"export": "Rows come in the order in which they are stored, as lines of JSON, as CSV or as Parquet. The columns of a kind are those that its " +
 		"source declares.",
 
+	"list-documents": "Rows have the columns that the kind declares, as an export has them; what the upstream shows no longer is among them, with " +
+		"deleted set, unless deleted says otherwise. A page may be short, or empty, while there is a next_cursor: one request looks at so many " +
+		"documents and no more. A repository's full name is looked up among those of the account, or of its owner.",
+	"get-document": "A document that several accounts have collected is each account's own copy: account says whose.",
+	"list-changes": "A change says which document is another one now, and not what it is: read it with get-document, or all of them with an export " +
+		"of changed_since. Positions are in the order of commits. Give position of an answer as after to go on. A position that is older than " +
+		"what is kept is answered with 410: export the documents anew then, and go on from newest. With Accept: text/event-stream changes " +
+		"come as they are committed; the id of an event is a position, and Last-Event-ID goes on behind it, whatever process answers.",
+
 	"set-timer":            "It fires once, at its instant or as soon as possible after it, also when the service was down meanwhile.",
 	"list-timers":          "next_after of an answer is the after of the next page; the last page has none.",
 	"get-timer":            "Timers that have fired are kept for a while.",

@@ -29,15 +29,18 @@ const (
 type exportRoutes struct {
 	*common
 	accountFinder
-	Reader     AccountReader
-	Documents  document.Reader
+	Reader    AccountReader
+	Documents document.Reader
+	// Feed and Finder are nil where the store of the documents has none.
+	Feed       document.Feed
+	Finder     document.Finder
 	Statistics StatisticsReader
 }
 
 func (s *exportRoutes) registerExport(api huma.API) {
 	op := operation{id: "export", method: http.MethodGet, path: "/api/v1/export", tag: "export",
 		summary: "Stream rows of one kind; the trailer " + wire.TrailerRows + " ends a complete answer",
-		errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity}}.huma()
+		errors:  []int{http.StatusNotFound, http.StatusGone, http.StatusUnprocessableEntity}}.huma()
 	rows := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}
 	op.Responses = map[string]*huma.Response{"200": {
 		Description: "The rows. An answer that breaks off, or comes without its trailer, is not complete.",
@@ -62,6 +65,7 @@ type exportInput struct {
 	Source  string   `query:"source" maxLength:"50" doc:"Where logins are looked up"`
 	Since   string   `query:"since" maxLength:"50" doc:"Only what was created, or committed, at that time or later: RFC 3339, or a day in UTC"`
 	Until   string   `query:"until" maxLength:"50" doc:"Only what was created, or committed, before that time"`
+	Changed string   `query:"changed_since" maxLength:"20" doc:"Only documents that have changed after this position of the feed, each once and as it is now; the header Sluice-Position says where to go on the next time"`
 }
 
 // exportOptions reads and checks a request.
@@ -74,6 +78,9 @@ func (s *exportRoutes) exportOptions(ctx context.Context, in *exportInput) (o ex
 	}
 	if o.Until, err = export.ParseInstant(in.Until); err != nil {
 		return o, domain.Errorf(domain.CodeInvalid, "until: %w", err)
+	}
+	if err := s.changedSince(ctx, in.Changed, &o); err != nil {
+		return o, err
 	}
 	if err := o.Check(s.kinds); err != nil {
 		return o, err
@@ -92,6 +99,22 @@ func (s *exportRoutes) exportOptions(ctx context.Context, in *exportInput) (o ex
 	return o, nil
 }
 
+// changedSince reads from which position on changes are exported.
+func (s *exportRoutes) changedSince(ctx context.Context, text string, o *export.Options) error {
+	if text == "" {
+		return nil
+	}
+	after, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || after < 0 {
+		return domain.Errorf(domain.CodeInvalid, "changed_since is not a position: give the %s of an earlier export, or 0", wire.HeaderPosition)
+	}
+	if s.Feed == nil || s.Finder == nil {
+		return noFeed()
+	}
+	o.Changed, err = export.SpanSince(ctx, s.Feed, after)
+	return err
+}
+
 // export streams the rows. An error that comes too late to be told as a
 // problem cuts the connection, so that the reader does not take what it has
 // for everything.
@@ -101,7 +124,7 @@ func (s *exportRoutes) export(ctx context.Context, hctx huma.Context, operation 
 	defer cancel()
 	answer := &exportAnswer{w: w, control: http.NewResponseController(w), options: o}
 	out := bufio.NewWriterSize(answer, exportHeld)
-	rows, err := export.Export(ctx, export.Sources{Documents: s.Documents, Kinds: s.kinds, Statistics: s.Reader, Ranking: s.Statistics}, o, out)
+	rows, err := export.Export(ctx, export.Sources{Documents: s.Documents, Feed: s.Feed, Finder: s.Finder, Kinds: s.kinds, Statistics: s.Reader, Ranking: s.Statistics}, o, out)
 	if err == nil {
 		err = out.Flush()
 	}
@@ -140,6 +163,9 @@ func (a *exportAnswer) begin() {
 	h.Set("Content-Type", a.options.Format.MediaType())
 	h.Set("Content-Disposition", `attachment; filename="`+string(a.options.Kind)+`.`+string(a.options.Format)+`"`)
 	h.Set("Trailer", wire.TrailerRows)
+	if a.options.Changed != nil {
+		h.Set(wire.HeaderPosition, strconv.FormatInt(a.options.Changed.Until, 10))
+	}
 	// Proxies hold answers back unless told not to.
 	h.Set("X-Accel-Buffering", "no")
 	a.w.WriteHeader(http.StatusOK)

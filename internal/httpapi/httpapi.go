@@ -8,7 +8,7 @@
 //   - httpapi.go: what the API needs (Deps), and how it is put together (New).
 //   - A file for each group of routes, with a type that has what the group needs:
 //     accounts.go, schedules.go, runs.go, jobs.go, quota.go, stats.go, export.go,
-//     sql.go, timers.go and completions.go, snapshots.go, deadletters.go, archive*.go,
+//     documents.go, changes.go, sql.go, timers.go and completions.go, snapshots.go, deadletters.go, archive*.go,
 //     hooks.go, events.go, probes.go, debug.go.
 //   - bodies.go: bodies as they must be; unread.go: those that nobody reads.
 //   - problem.go and problemkinds.go: errors as problems; stream.go: server-sent
@@ -126,6 +126,11 @@ type Deps struct {
 	Quota        QuotaReader
 	Statistics   StatisticsReader
 	Documents    document.Reader
+	// Feed, Finder and Lister are of the store of the documents; nil where it has
+	// none of it.
+	Feed   document.Feed
+	Finder document.Finder
+	Lister document.Lister
 	// Queries answers SQL; nil where the store of the documents speaks none.
 	Queries query.Store
 	Timers  Timers
@@ -264,7 +269,9 @@ func (s *server) registerGroups(api huma.API, d Deps) {
 	quotas.registerQuota(api)
 	(&eventRoutes{c, d.Reader, d.Observer}).registerEvents(api)
 	(&statsRoutes{c, find, d.Statistics}).registerStats(api)
-	(&exportRoutes{c, find, d.Reader, d.Documents, d.Statistics}).registerExport(api)
+	(&exportRoutes{c, find, d.Reader, d.Documents, d.Feed, d.Finder, d.Statistics}).registerExport(api)
+	(&documentRoutes{c, find, d.Reader, d.Documents, d.Lister, d.Finder}).registerDocuments(api)
+	(&changeRoutes{c, find, d.Reader, d.Observer, d.Feed}).registerChanges(api)
 	(&sqlRoutes{c, d.Queries}).registerSQL(api)
 	(&timerRoutes{c, d.Timers}).registerTimers(api)
 	(&debugRoutes{c, d.Redis}).registerDebug(api)

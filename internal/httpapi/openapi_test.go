@@ -16,7 +16,8 @@ import (
 var routes = []string{
 	"DELETE /api/v1/accounts/{id}", "DELETE /api/v1/timers/{id}", "DELETE /api/v1/tokens/{name}", "GET /api/v1/accounts", "GET /api/v1/accounts/{id}",
 	"GET /api/v1/accounts/{id}/schedule", "GET /api/v1/accounts/{id}/statistics", "GET /api/v1/archive", "GET /api/v1/archive/values",
-	"GET /api/v1/audit", "GET /api/v1/completions", "GET /api/v1/completions/events", "GET /api/v1/dlq", "GET /api/v1/dlq/{id}", "GET /api/v1/events",
+	"GET /api/v1/audit", "GET /api/v1/changes", "GET /api/v1/completions", "GET /api/v1/completions/events", "GET /api/v1/dlq", "GET /api/v1/dlq/{id}", "GET /api/v1/documents/{kind}",
+	"GET /api/v1/documents/{kind}/{id}", "GET /api/v1/events",
 	"GET /api/v1/export", "GET /api/v1/jobs", "GET /api/v1/jobs/{id}", "GET /api/v1/monitoring/completion-stats", "GET /api/v1/notifications",
 	"GET /api/v1/quota", "GET /api/v1/refresh", "GET /api/v1/runs", "GET /api/v1/runs/{id}", "GET /api/v1/runs/{id}/events",
 	"GET /api/v1/sinks", "GET /api/v1/snapshots/{source}/{key}", "GET /api/v1/snapshots/{source}/{key}/events", "GET /api/v1/stats/accounts/{id}",

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice/internal/dispatch"
+	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/notify"
 	"sluice/internal/quota"
@@ -49,6 +50,12 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 	together(
 		func() { read(c.ctx, e, "state", c.reads.total, func(t state.Total) { exportTotal(e, t) }) },
+		func() {
+			read(c.ctx, e, "feed", c.reads.feed, func(b document.Bounds) {
+				e.gauge("sluice_feed_position", float64(b.Newest))
+				e.gauge("sluice_feed_oldest_position", float64(b.Oldest))
+			})
+		},
 		func() {
 			read(c.ctx, e, "dispatch", c.reads.dispatch, func(d dispatch.Stats) { c.exportDispatch(e, d) })
 		},

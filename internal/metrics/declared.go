@@ -117,6 +117,8 @@ func collections() []Metric {
 		{Name: "sluice_jobs_total", Kind: Counter, Scope: Process, Labels: []string{"outcome"}, Help: "Attempts at jobs, by what became of the job.", Serves: "000 §9.1 page_jobs_failed_rate"},
 		{Name: "sluice_calls_total", Kind: Counter, Scope: Process, Help: "Upstream calls begun."},
 		{Name: "sluice_documents_total", Kind: Counter, Scope: Process, Help: "Documents received, ones already stored included."},
+		{Name: "sluice_feed_position", Kind: Gauge, Scope: Shared, Help: "The newest position of the feed of changes: how many changes of documents there were, ever."},
+		{Name: "sluice_feed_oldest_position", Kind: Gauge, Scope: Shared, Help: "The oldest position of the feed of changes that is kept. Whoever follows it and is behind begins anew."},
 		{Name: "sluice_upstream_call_duration_seconds", Kind: Histogram, Scope: Process, Labels: []string{"source", "outcome"}, Buckets: callBuckets,
 			Help: "How long calls to an upstream take, of collections and of refreshes, by what the answer means."},
 		{Name: "sluice_job_duration_seconds", Kind: Histogram, Scope: Process, Labels: []string{"source", "outcome"}, Buckets: callBuckets,

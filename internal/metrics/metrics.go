@@ -29,6 +29,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"sluice/internal/dispatch"
+	"sluice/internal/document"
 	"sluice/internal/engine"
 	"sluice/internal/notify"
 	"sluice/internal/quota"
@@ -65,6 +66,11 @@ type SQL interface {
 	Reads() int64
 }
 
+// Feed tells which changes of documents are kept; every document.Feed does.
+type Feed interface {
+	Bounds(ctx context.Context) (document.Bounds, error)
+}
+
 // Sources are what is measured. What is nil is left out.
 type Sources struct {
 	Engine   Engine
@@ -72,7 +78,9 @@ type Sources struct {
 	Dispatch Dispatch
 	Quota    Quota
 	SQL      SQL
-	Timers   Timers
+	// Feed may be nil.
+	Feed   Feed
+	Timers Timers
 	// Statistics tells which of them were given up.
 	Statistics    Statistics
 	Notifications Notifications
@@ -109,6 +117,7 @@ type reads struct {
 	overview *lately[refresh.Overview]
 	// lacking and undelivered count statistics and deliveries that were given up.
 	lacking, undelivered *lately[int64]
+	feed                 *lately[document.Bounds]
 	notifications        *lately[map[notify.Counted]int64]
 	sinks                *lately[[]sink.Listed]
 }
@@ -124,6 +133,9 @@ func New(s Sources, log *slog.Logger) (*Metrics, error) {
 	m := &Metrics{sources: s, descs: describeAll(), log: log}
 	if s.State != nil {
 		m.reads.total = newLately(s.Now, s.State.Total)
+	}
+	if s.Feed != nil {
+		m.reads.feed = newLately(s.Now, s.Feed.Bounds)
 	}
 	if s.Dispatch != nil {
 		m.reads.dispatch = newLately(s.Now, s.Dispatch.Stats)

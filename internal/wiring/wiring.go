@@ -91,6 +91,11 @@ type Service struct {
 	// Kinds are those of the documents, as the sources declare them.
 	Kinds     document.Kinds
 	Documents document.Reader
+	// Feed, Finder and Lister are of the store of the documents; nil where it has
+	// none of it.
+	Feed   document.Feed
+	Finder document.Finder
+	Lister document.Lister
 	// Queries answers SQL; nil where nothing does.
 	Queries    query.Store
 	Dispatch   dispatch.Dispatcher
@@ -180,6 +185,7 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 	if err := open(ctx, o, &ports); err != nil {
 		return err
 	}
+	s.openChanges()
 	ports.timers.Store = measureTimers(o.Meter, ports.timers.Store)
 	if err := s.openNotifications(&o, ports.notifications); err != nil {
 		return err
@@ -201,6 +207,7 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 	}
 	ports.State = state.PartsOf(ports.store)
 	s.measureEngine(&o, &ports)
+	ports.Feed = s.Feed
 	s.State, s.Dispatch, s.Quota = ports.store, ports.Dispatch, ports.Quota
 	s.Statistics = stats.New(s.Documents, s.State, s.Kinds, o.Engine.Now)
 	ports.Statistics = s.Statistics

@@ -60,15 +60,20 @@ func (s *Documents) prepare(ctx context.Context) error {
 // index makes the indexes that are missing, one at a time: FerretDB 1 fails
 // when it is asked for several that it has.
 func (s *Documents) index(ctx context.Context) error {
-	for _, index := range []struct {
+	type index struct {
 		of     *driver.Collection
 		fields []string
-	}{
+	}
+	indexes := []index{
 		{s.documents, []string{fieldAccount, fieldKind, fieldName}},                    // the order of scans; counts are read from it alone
 		{s.documents, []string{fieldAccount, fieldRepository, fieldKind, fieldNumber}}, // what is marked as gone
 		{s.documents, []string{fieldCreatedAt}},
 		{s.repositories, []string{fieldAccount}},
-	} {
+	}
+	for _, fields := range s.listIndexes() {
+		indexes = append(indexes, index{s.documents, fields})
+	}
+	for _, index := range indexes {
 		keys := bson.D{}
 		for _, field := range index.fields {
 			keys = append(keys, bson.E{Key: field, Value: 1})

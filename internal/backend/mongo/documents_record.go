@@ -21,6 +21,7 @@ const (
 	fieldRepository = "repository"
 	fieldNumber     = "number"
 	fieldCreatedAt  = "created_at"
+	fieldUpdatedAt  = "updated_at"
 	fieldSum        = "sum"
 	fieldPayload    = "payload"
 	fieldSeenAt     = "seen_at"

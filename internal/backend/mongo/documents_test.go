@@ -31,3 +31,13 @@ func TestDocumentsConformance(t *testing.T) {
 		}
 	}})
 }
+
+func TestDocumentListsConformance(t *testing.T) {
+	documenttest.RunLists(t, documenttest.ListFactory{Few: true, Open: func(t *testing.T, kinds document.Kinds) documenttest.ListStore {
+		store, err := mongo.NewDocuments(t.Context(), open(t, testkit.Mongo(t)), kinds)
+		if err != nil {
+			t.Fatalf("open: %v", err)
+		}
+		return store
+	}})
+}

@@ -15,6 +15,7 @@ import (
 // compressed together, those of one page in one chunk.
 type Documents struct {
 	tables.Store[*Tx, packedDocuments]
+	tables.Lister
 	db      *DB
 	kinds   document.Kinds
 	columns documentColumns
@@ -49,6 +50,7 @@ func NewDocuments(ctx context.Context, db *DB, kinds document.Kinds) (*Documents
 		FlagRepository: flagRepository, FlagUnseen: flagUnseen, Own: s.ownOf, Fill: s.fill, Log: writeLog, Feed: s.feedRows(),
 		Find: s.find, FindAll: s.findAll, Scan: s.scan, Batch: scanBatch, RawBatch: scanRawBatch,
 	})
+	s.Lister = s.lister()
 	return s, nil
 }
 

@@ -130,7 +130,9 @@ func testPackedRowsCanBeWrittenAgain(t *testing.T, on server) {
 	if _, found, err := store.Get(t.Context(), docs[0].Key); found || err != nil {
 		t.Fatalf("an undone document is there (%v)", err)
 	}
-	if err := db.Tx(t.Context(), func(tx *relational.Tx) error { return store.Write(t.Context(), tx, []*relational.PackedDocuments{rows}, nil) }); err != nil {
+	if err := db.Tx(t.Context(), func(tx *relational.Tx) error {
+		return store.Write(t.Context(), tx, []*relational.PackedDocuments{rows}, nil)
+	}); err != nil {
 		t.Fatalf("second time: %v", err)
 	}
 	wantStored(t, store, docs)

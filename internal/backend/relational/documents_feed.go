@@ -91,7 +91,7 @@ func logAfter(ctx context.Context, tx *Tx, position int64, limit int, entries bo
 		columns += ", entries"
 	}
 	var find Statement
-	find.Write("SELECT " + columns + " FROM change_log WHERE last_position > ").Int(position).Write(" ORDER BY last_position LIMIT ").Int(int64(limit))
+	find.Write("SELECT " + columns + " FROM change_log /*! FORCE INDEX (change_log_position) */ WHERE last_position > ").Int(position).Write(" ORDER BY last_position LIMIT ").Int(int64(limit))
 	err = find.Query(ctx, tx, func(r *sql.Rows) error {
 		var row tables.LogRow
 		into := []any{&row.ID, &row.Account, &row.Last, &row.Count, &row.At}

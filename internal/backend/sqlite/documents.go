@@ -14,6 +14,7 @@ import (
 // compressed together, those of one page in one chunk.
 type Documents struct {
 	tables.Store[*driver.Conn, []packedDocuments]
+	tables.Lister
 	db      *DB
 	kinds   document.Kinds
 	columns documentColumns
@@ -44,6 +45,7 @@ func NewDocuments(ctx context.Context, db *DB, kinds document.Kinds) (*Documents
 		FlagRepository: flagRepository, FlagUnseen: flagUnseen, Own: s.ownValues, Fill: s.fill, Log: writeLog, Feed: s.feedRows(),
 		Find: s.find, FindAll: s.findAll, Scan: s.scan, Batch: documentScanBatch, RawBatch: documentScanBatch,
 	})
+	s.Lister = s.lister()
 	return s, nil
 }
 

@@ -49,6 +49,8 @@ var wholeTables = []struct{ part, unless, reason string }{
 	{"SELECT count(*) FROM timer_given_up", "", "what was given up is little, and counted for the metrics"},
 	{"FROM api_token ORDER BY name", "", "all tokens are asked for; there are few"},
 	{"SELECT state, COUNT(*) FROM account", "", "accounts are counted along an index, for the metrics"},
+	{"SELECT id, n FROM owner", "", "a few accounts, each found in an index"},
+	{"FROM repository_presence WHERE gone_why <> ''", "AND account_id", "those that are gone, along their index, up to a limit"},
 	// What tests do by hand.
 	{"FROM sqlite_schema", "", "a test counts tables"},
 	{"FROM cursor WHERE resource = 'number'", "", "a test looks for its own"},

@@ -1,0 +1,338 @@
+package tables
+
+import (
+	"context"
+	"slices"
+
+	"sluice/internal/document"
+)
+
+// What a page of a list looks at: entries of an index, of a set of documents that is
+// sorted in memory, repositories of which everything is gone, and accounts.
+const (
+	maxLooks    = 2000
+	maxSet      = 1000
+	maxHomes    = 20
+	maxAccounts = 40
+)
+
+// Entry is a document as an index has it.
+type Entry struct {
+	Account int64
+	Name    string
+	// At is the instant of the sort, in microseconds; 0 if there is none.
+	At int64
+	// Selected says that all of the selection holds.
+	Selected bool
+}
+
+func (e *Entry) cursor() document.Cursor {
+	return document.Cursor{At: instant(e.At), Account: e.Account, Name: e.Name}
+}
+
+// ListRows are what a store does itself of a list, in its own SQL.
+type ListRows struct {
+	// Entries runs a statement and calls each for what it finds: an account, a name, an
+	// instant, and 1 or 0.
+	Entries func(ctx context.Context, q *SQL, each func(Entry)) error
+	// Numbers runs a statement that finds rows of two numbers.
+	Numbers func(ctx context.Context, q *SQL, each func(a, b int64)) error
+	// Find is document.Finder.
+	Find func(ctx context.Context, keys []document.Key, withRaw bool) ([]document.Document, error)
+}
+
+// Lister implements document.Lister on tables. It first finds the keys of a page:
+//
+//   - Something that few documents have (a repository, a range of time, being gone)
+//     is read whole from its index, and sorted.
+//   - Otherwise it goes along the index of the order, and looks at so many entries
+//     for those that have the rest.
+//
+// Then it reads the documents.
+type Lister struct {
+	kinds document.Kinds
+	rows  ListRows
+}
+
+// NewLister returns one of the declared kinds.
+func NewLister(kinds document.Kinds, rows ListRows) Lister { return Lister{kinds, rows} }
+
+// List implements document.Lister.
+func (l *Lister) List(ctx context.Context, s document.Selection) (page document.Page, err error) {
+	if err := s.Check(); err != nil {
+		return page, err
+	}
+	if s.Sort == "" {
+		s.Sort = document.SortName
+	}
+	entries, next, small, err := l.set(ctx, &s)
+	if err == nil && !small {
+		entries, next, err = l.walk(ctx, &s)
+	}
+	if err != nil {
+		return page, err
+	}
+	page.Next = next
+	page.Documents, err = l.read(ctx, &s, entries)
+	return page, err
+}
+
+// read reads the documents of entries, in their order. What has changed meanwhile is
+// looked at again.
+func (l *Lister) read(ctx context.Context, s *document.Selection, entries []Entry) ([]document.Document, error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	keys := make([]document.Key, len(entries))
+	places := make(map[document.Key]int, len(entries))
+	for i, e := range entries {
+		keys[i] = document.Key{Account: e.Account, Kind: s.Kind, Name: e.Name}
+		places[keys[i]] = i
+	}
+	found, err := l.rows.Find(ctx, keys, s.WithRaw)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(d document.Document) bool {
+		return !s.Selects(l.kinds, &d) || document.CursorOf(&d, s.Sort) != entries[places[d.Key]].cursor()
+	})
+	slices.SortFunc(found, func(a, b document.Document) int { return places[a.Key] - places[b.Key] })
+	return found, nil
+}
+
+// ordered is the path in the order of a selection. Without an account the names of a
+// kind lie apart: it is then the path of no account.
+func ordered(s *document.Selection) path {
+	switch {
+	case s.Sort == document.SortCreated && s.Repository != 0:
+		return path{index: IndexRepository, repository: s.Repository, by: columnCreated}
+	case s.Sort == document.SortCreated && s.Account != 0:
+		return path{index: IndexAccountCreated, account: s.Account, by: columnCreated}
+	case s.Sort == document.SortCreated:
+		return path{index: IndexCreated, by: columnCreated}
+	case s.Sort == document.SortUpdated && s.Account != 0:
+		return path{index: IndexAccountUpdated, account: s.Account, by: columnUpdated}
+	case s.Sort == document.SortUpdated:
+		return path{index: IndexUpdated, by: columnUpdated}
+	}
+	return path{account: s.Account}
+}
+
+// walk goes along the index of the order.
+func (l *Lister) walk(ctx context.Context, s *document.Selection) ([]Entry, *document.Cursor, error) {
+	w := walking{list: l, s: s, looks: maxLooks, after: s.After}
+	p := ordered(s)
+	if p.by != "" || p.account != 0 {
+		_, err := w.along(ctx, p)
+		return w.found, w.next, err
+	}
+	err := w.throughAccounts(ctx)
+	return w.found, w.next, err
+}
+
+// walking is a walk: what it has found, how many entries it may still look at, and
+// where it is.
+type walking struct {
+	list  *Lister
+	s     *document.Selection
+	looks int
+	after *document.Cursor
+	found []Entry
+	next  *document.Cursor
+}
+
+// along looks at the entries of a path until the page is full, nothing is left of it
+// (which ended says), or enough was looked at.
+func (w *walking) along(ctx context.Context, p path) (ended bool, err error) {
+	filtered := len(p.rest(w.s, w.list.kinds).Parts) > 0
+	batch := w.s.Limit + 1 - len(w.found)
+	if filtered {
+		batch *= 3
+	}
+	for {
+		batch = min(batch, w.looks)
+		seen := 0
+		var last Entry
+		err := w.list.rows.Entries(ctx, p.entries(w.s, w.list.kinds, w.after, batch), func(e Entry) {
+			seen++
+			if e.Selected && len(w.found) < w.s.Limit+1 {
+				w.found = append(w.found, e)
+			}
+			last = e
+		})
+		if err != nil {
+			return false, err
+		}
+		w.looks -= seen
+		switch {
+		case len(w.found) > w.s.Limit:
+			w.found = w.found[:w.s.Limit]
+			last = w.found[w.s.Limit-1]
+			at := last.cursor()
+			w.next = &at
+			return false, nil
+		case seen < batch:
+			return true, nil
+		}
+		at := last.cursor()
+		if w.after = &at; w.looks <= 0 {
+			w.next = &at
+			return false, nil
+		}
+		batch *= 4
+	}
+}
+
+// throughAccounts goes along the key of one account after the other.
+func (w *walking) throughAccounts(ctx context.Context) error {
+	from, inside := int64(0), false
+	if w.after != nil {
+		from, inside = w.after.Account, true
+	}
+	accounts, err := w.accounts(ctx, from, inside)
+	if err != nil {
+		return err
+	}
+	for i, account := range accounts {
+		if !inside || account != from {
+			w.after = nil
+		}
+		ended, err := w.along(ctx, path{account: account})
+		if err != nil || !ended {
+			return err
+		}
+		// What is behind this account is next.
+		w.next = &document.Cursor{Account: account + 1}
+		if w.s.Descending {
+			w.next.Account = account
+		}
+		if last := i == len(accounts)-1; last && len(accounts) < maxAccounts {
+			w.next = nil
+		} else if w.looks <= 0 || len(w.found) == w.s.Limit {
+			return nil
+		}
+	}
+	return nil
+}
+
+// accounts are some that have documents, in order: from one on, or all.
+func (w *walking) accounts(ctx context.Context, from int64, bounded bool) (accounts []int64, err error) {
+	direction, beyond := "", ">"
+	if w.s.Descending {
+		direction, beyond = " DESC", "<"
+	}
+	var q SQL
+	q.write("WITH RECURSIVE owner (id, n) AS (SELECT account_id, 1 FROM (SELECT account_id FROM document")
+	if bounded {
+		q.write(" WHERE account_id " + beyond + "= ").value(from)
+	}
+	q.write(" ORDER BY account_id" + direction + " LIMIT 1) AS first UNION ALL SELECT (SELECT d.account_id FROM document d WHERE d.account_id " + beyond +
+		" owner.id ORDER BY d.account_id" + direction + " LIMIT 1), owner.n + 1 FROM owner WHERE owner.id IS NOT NULL AND owner.n < ").value(int64(maxAccounts))
+	q.write(") SELECT id, n FROM owner WHERE id IS NOT NULL")
+	err = w.list.rows.Numbers(ctx, &q, func(id, _ int64) { accounts = append(accounts, id) })
+	slices.Sort(accounts)
+	if w.s.Descending {
+		slices.Reverse(accounts)
+	}
+	return accounts, err
+}
+
+// set reads what few documents have whole, if the selection asks for something like
+// that and it is not in the order that is asked for.
+func (l *Lister) set(ctx context.Context, s *document.Selection) (entries []Entry, next *document.Cursor, small bool, err error) {
+	all := *s
+	all.Descending = false
+	for _, of := range l.sets(&all) {
+		paths, err := of(ctx)
+		if err != nil {
+			return nil, nil, false, err
+		}
+		found, small, err := l.whole(ctx, &all, paths)
+		if err != nil {
+			return nil, nil, false, err
+		}
+		if small {
+			entries, next := cut(s, found)
+			return entries, next, true, nil
+		}
+	}
+	return nil, nil, false, nil
+}
+
+// sets are what may be few: each is the paths to all of it, or none if it is much.
+func (l *Lister) sets(s *document.Selection) (sets []func(context.Context) ([]path, error)) {
+	add := func(p path) {
+		sets = append(sets, func(context.Context) ([]path, error) { return []path{p}, nil })
+	}
+	by := ordered(s)
+	if s.Deleted != nil && *s.Deleted {
+		sets = append(sets, func(ctx context.Context) ([]path, error) { return l.gone(ctx, s) })
+	}
+	if s.Repository != 0 && by.repository == 0 {
+		add(path{index: IndexRepository, repository: s.Repository, by: columnCreated})
+	}
+	if !s.UpdatedFrom.IsZero() && by.by != columnUpdated {
+		add(ordered(&document.Selection{Sort: document.SortUpdated, Account: s.Account}))
+	}
+	if !(s.CreatedFrom.IsZero() && s.CreatedUntil.IsZero()) && by.by != columnCreated {
+		add(ordered(&document.Selection{Sort: document.SortCreated, Account: s.Account}))
+	}
+	return sets
+}
+
+// gone are the paths to all documents that are gone: by themselves, and with their
+// repositories.
+func (l *Lister) gone(ctx context.Context, s *document.Selection) ([]path, error) {
+	paths := []path{{index: IndexGone, account: s.Account}}
+	if l.kinds.Independent(s.Kind) {
+		return paths, nil
+	}
+	var q SQL
+	q.write("SELECT account_id, repository FROM repository_presence WHERE gone_why <> '' AND seen_at <= gone_last")
+	if s.Account != 0 {
+		q.and("account_id =", s.Account)
+	}
+	q.write(" LIMIT ").value(int64(maxHomes + 1))
+	err := l.rows.Numbers(ctx, &q, func(_, repository int64) {
+		paths = append(paths, path{index: IndexRepository, repository: repository, by: columnCreated})
+	})
+	if len(paths) > maxHomes+1 {
+		return nil, err
+	}
+	return paths, err
+}
+
+// whole reads what paths have, unless it is much.
+func (l *Lister) whole(ctx context.Context, s *document.Selection, paths []path) (found []Entry, small bool, err error) {
+	if len(paths) == 0 {
+		return nil, false, nil
+	}
+	left := maxSet + 1
+	met := map[Entry]bool{}
+	for _, p := range paths {
+		err := l.rows.Entries(ctx, p.entries(s, l.kinds, nil, left), func(e Entry) {
+			left--
+			if e.Selected && !met[e] {
+				met[e] = true
+				found = append(found, e)
+			}
+		})
+		if err != nil || left <= 0 {
+			return nil, false, err
+		}
+	}
+	return found, true, nil
+}
+
+// cut is the page of a set.
+func cut(s *document.Selection, found []Entry) ([]Entry, *document.Cursor) {
+	if s.After != nil {
+		found = slices.DeleteFunc(found, func(e Entry) bool { return s.Compare(e.cursor(), *s.After) <= 0 })
+	}
+	slices.SortFunc(found, func(a, b Entry) int { return s.Compare(a.cursor(), b.cursor()) })
+	if len(found) <= s.Limit {
+		return found, nil
+	}
+	next := found[s.Limit-1].cursor()
+	return found[:s.Limit], &next
+}

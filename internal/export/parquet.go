@@ -13,28 +13,45 @@ import (
 	"sluice/internal/document"
 )
 
-// parquetTable hands rows over in batches, with the levels that columns have: 1 for
-// a value that may be null and is not, and see list.
-type parquetTable struct {
-	out     *parquet.GenericWriter[any]
+// Layout is how rows of declared columns stand in Parquet.
+type Layout struct {
+	Schema  *parquet.Schema
 	columns []document.Column
-	batch   []parquet.Row
-	rows    int
+}
+
+// FieldID numbers a column, and the texts of a column of lists, for readers who go by
+// numbers and not by names; zero is no number.
+type FieldID struct{ Column, Element int }
+
+// NewLayout lays columns out, numbered if ids are given, one for each.
+func NewLayout(name string, columns []document.Column, ids []FieldID) *Layout {
+	return &Layout{Schema: parquetSchema(name, columns, ids), columns: columns}
+}
+
+// NewWriter returns a writer of such rows.
+func (l *Layout) NewWriter(w io.Writer) *parquet.GenericWriter[any] {
+	return parquet.NewGenericWriter[any](w, append(parquetOptions(), l.Schema)...)
+}
+
+// parquetTable hands rows over in batches.
+type parquetTable struct {
+	*Layout
+	out   *parquet.GenericWriter[any]
+	batch []parquet.Row
+	rows  int
 }
 
 func newParquetTable(w io.Writer, kind *document.Declaration) *parquetTable {
-	return &parquetTable{
-		out:     parquet.NewGenericWriter[any](w, append(parquetOptions(), parquetSchema(kind))...),
-		columns: kind.Columns, batch: make([]parquet.Row, parquetBatch),
-	}
+	l := NewLayout(string(kind.Kind), kind.Columns, nil)
+	return &parquetTable{Layout: l, out: l.NewWriter(w), batch: make([]parquet.Row, parquetBatch)}
 }
 
 // parquetSchema is that of a Go struct with a field for each column: a schema
 // that is built from nodes has its columns in alphabetical order.
-func parquetSchema(kind *document.Declaration) *parquet.Schema {
-	fields := make([]reflect.StructField, len(kind.Columns))
-	for i, c := range kind.Columns {
-		of, tag := reflect.TypeFor[string](), c.Name
+func parquetSchema(name string, columns []document.Column, ids []FieldID) *parquet.Schema {
+	fields := make([]reflect.StructField, len(columns))
+	for i, c := range columns {
+		of, tag, element := reflect.TypeFor[string](), c.Name, ""
 		switch c.Type {
 		case document.TypeList:
 			of, tag = reflect.TypeFor[[]string](), tag+",list"
@@ -58,24 +75,22 @@ func parquetSchema(kind *document.Declaration) *parquet.Schema {
 		if c.Repeats {
 			tag += ",dict"
 		}
-		fields[i] = reflect.StructField{Name: "C" + strconv.Itoa(i), Type: of, Tag: reflect.StructTag(`parquet:` + strconv.Quote(tag))}
+		if ids != nil {
+			tag += fmt.Sprintf(",id(%d)", ids[i].Column)
+			if c.Type == document.TypeList {
+				element = " parquet-element:" + strconv.Quote(fmt.Sprintf(",id(%d)", ids[i].Element))
+			}
+		}
+		fields[i] = reflect.StructField{Name: "C" + strconv.Itoa(i), Type: of, Tag: reflect.StructTag(`parquet:` + strconv.Quote(tag) + element)}
 	}
-	name := string(kind.Kind)
 	row := reflect.New(reflect.StructOf(fields)).Interface()
 	return parquet.NewSchema(strings.ToUpper(name[:1])+name[1:], parquet.SchemaOf(row))
 }
 
 func (t *parquetTable) write(row []document.Value) error {
-	values := t.batch[t.rows][:0]
-	for i := range row {
-		if t.columns[i].Type != document.TypeList {
-			values = append(values, t.value(i, &row[i]))
-			continue
-		}
-		var err error
-		if values, err = t.list(values, i, &row[i]); err != nil {
-			return err
-		}
+	values, err := t.Append(t.batch[t.rows][:0], row)
+	if err != nil {
+		return err
 	}
 	t.batch[t.rows] = values
 	if t.rows++; t.rows < len(t.batch) {
@@ -84,8 +99,23 @@ func (t *parquetTable) write(row []document.Value) error {
 	return t.flush()
 }
 
-func (t *parquetTable) value(column int, v *document.Value) parquet.Value {
-	c := &t.columns[column]
+// Append adds the values of a row, with the levels that columns have: 1 for a value
+// that may be null and is not, and see list.
+func (l *Layout) Append(values parquet.Row, row []document.Value) (_ parquet.Row, err error) {
+	for i := range row {
+		if l.columns[i].Type != document.TypeList {
+			values = append(values, l.value(i, &row[i]))
+			continue
+		}
+		if values, err = list(values, i, &row[i]); err != nil {
+			return values, err
+		}
+	}
+	return values, nil
+}
+
+func (l *Layout) value(column int, v *document.Value) parquet.Value {
+	c := &l.columns[column]
 	if v.Null {
 		return parquet.NullValue().Level(0, 0, column)
 	}
@@ -111,7 +141,7 @@ func (t *parquetTable) value(column int, v *document.Value) parquet.Value {
 // list adds the texts of a list, each a value of the one column that lists have
 // below theirs. Its level is 0 if the list is null, 1 if it has no texts, and 2 for
 // a text; it repeats at level 1.
-func (t *parquetTable) list(values []parquet.Value, column int, v *document.Value) ([]parquet.Value, error) {
+func list(values []parquet.Value, column int, v *document.Value) ([]parquet.Value, error) {
 	if v.Null {
 		return append(values, parquet.NullValue().Level(0, 0, column)), nil
 	}

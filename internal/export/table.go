@@ -96,6 +96,28 @@ func (t *jsonTable) appendRow(row []document.Value) (err error) {
 	return nil
 }
 
+// JSONRows writes rows of declared columns as objects of JSON, as an export has them.
+type JSONRows struct{ table *jsonTable }
+
+// NewJSONRows returns what writes rows of such columns. It is not for several at once.
+func NewJSONRows(columns []document.Column) *JSONRows {
+	return &JSONRows{newJSONTable(newLines(io.Discard, columns))}
+}
+
+// Append adds a row. A payload that is not nil is added as the value of raw; it has to
+// be JSON.
+func (r *JSONRows) Append(to []byte, row []document.Value, raw []byte) ([]byte, error) {
+	r.table.line = r.table.line[:0]
+	if err := r.table.appendRow(row); err != nil {
+		return to, err
+	}
+	to = append(to, r.table.line...)
+	if raw != nil {
+		to = append(append(to, `,"raw":`...), raw...)
+	}
+	return append(to, '}'), nil
+}
+
 func (t *jsonTable) appendValue(line []byte, of document.Type, v *document.Value) ([]byte, error) {
 	if v.Null {
 		return append(line, "null"...), nil

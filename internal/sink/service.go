@@ -10,9 +10,9 @@ import (
 	"sluice/internal/lifecycle"
 )
 
-// Opener opens the target of a URL, and says of what kind it is. It connects to
-// nothing yet.
-type Opener func(address string) (target Target, kind string, o Options, err error)
+// Opener opens the target of a sink by its URL, and says of what kind it is. It connects
+// to nothing yet.
+type Opener func(name, address string) (target Target, kind string, o Options, err error)
 
 // ServiceOptions is what a service is made of.
 type ServiceOptions struct {
@@ -74,7 +74,7 @@ func (s *Service) open(name, address string) (*Runner, error) {
 	o := s.o.Runner
 	o.Name = name
 	var err error
-	if o.Target, o.Kind, o.Options, err = s.o.Open(address); err != nil {
+	if o.Target, o.Kind, o.Options, err = s.o.Open(name, address); err != nil {
 		return nil, err
 	}
 	return New(o), nil

@@ -6,7 +6,7 @@ import (
 	"sluice/internal/config"
 	"sluice/internal/document"
 	"sluice/internal/sink"
-	"sluice/internal/sink/targets"
+	"sluice/internal/sink/hook"
 )
 
 // followed is a store of documents whose changes can be followed.
@@ -17,8 +17,12 @@ type followed interface {
 
 // openSinks assembles what carries documents elsewhere. Among several processes those
 // that schedule do, and of these one for each sink.
-func (s *Service) openSinks(o Options) error {
-	options := sink.ServiceOptions{Open: openTarget, Runner: sink.RunnerOptions{
+func (s *Service) openSinks(o Options, store hook.Store) error {
+	open, err := s.openTargets(o, store)
+	if err != nil {
+		return err
+	}
+	options := sink.ServiceOptions{Open: open, Runner: sink.RunnerOptions{
 		Source: sink.Source{Documents: s.Documents, Accounts: s.State, Kinds: s.Kinds, Watch: s.Engine.Watch},
 		Now:    o.Engine.Now, Log: o.Engine.Log,
 	}}
@@ -42,12 +46,4 @@ func (s *Service) openSinks(o Options) error {
 		s.background = append(s.background, s.Sinks.Run)
 	}
 	return nil
-}
-
-func openTarget(address string) (sink.Target, string, sink.Options, error) {
-	opened, err := targets.Open(address)
-	if err != nil {
-		return nil, "", sink.Options{}, err
-	}
-	return opened.Target, opened.Kind, opened.Options, nil
 }

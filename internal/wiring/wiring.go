@@ -28,6 +28,7 @@ import (
 	"sluice/internal/refresh"
 	"sluice/internal/schedule"
 	"sluice/internal/sink"
+	"sluice/internal/sink/hook"
 	"sluice/internal/source"
 	"sluice/internal/state"
 	"sluice/internal/stats"
@@ -221,7 +222,7 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 		return err
 	}
 	s.openSearch(o, ports.words)
-	return s.openSinks(o)
+	return s.openSinks(o, ports.sinks) //nolint:contextcheck // opening a target asks nothing of it yet
 }
 
 // parts are what the adapters are gathered in.
@@ -234,6 +235,8 @@ type parts struct {
 	notifications notify.Store
 	// words is the index of what documents say, beside them.
 	words wordindex.Index
+	// sinks is where is kept what their targets cannot keep.
+	sinks hook.Store
 }
 
 // openMongo opens the separate document store, if there is one.

@@ -170,6 +170,16 @@ func (o Options) common() []kgo.Opt {
 	}, o.secured...)
 }
 
+// Client is what a client of Kafka is told that is not the event log's: where brokers
+// are, how it proves who it is, and how patient it is.
+func (o Options) Client() ([]kgo.Opt, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return o.common(), nil
+}
+
 // requestDelays are the pauses before a request is tried again.
 var requestDelays = backoff.Delays{First: 50 * time.Millisecond, Longest: time.Second}
 

@@ -19,7 +19,7 @@ import (
 type docCommands struct{ *App }
 
 func (a docCommands) docCommand(o *options) *cobra.Command {
-	return group("doc", "List, show and search what was collected", a.docList(o), a.docGet(o), searchCommand{a.App}.search(o))
+	return group("doc", "List, show and search what was collected", a.docList(o), a.docGet(o), searchCommand(a).search(o))
 }
 
 func (a docCommands) docList(o *options) *cobra.Command {
@@ -145,7 +145,7 @@ func (a docCommands) printList(list wire.DocumentList, columns []string, format 
 		}
 		answer.Rows = append(answer.Rows, row)
 	}
-	return sqlCommand{a.App}.show(answer, format)
+	return sqlCommand(a).show(answer, format)
 }
 
 // cellsOf are the values of a row, in the order of the columns.

@@ -184,7 +184,7 @@ func (f *followChanges) next(ctx context.Context, most int) (told []wire.Change,
 
 func (f *followChanges) show(ctx context.Context, c *document.Change) (wire.Change, error) {
 	shown := wire.Change{Position: c.Position, AccountID: c.Account, Kind: string(c.Kind), ID: c.Name, What: string(c.What), At: c.At.UTC()}
-	if kind := f.common.kinds.Of(c.Kind); kind != nil {
+	if kind := f.kinds.Of(c.Kind); kind != nil {
 		shown.Kind = kind.Plural
 	}
 	if !c.Version.IsZero() {

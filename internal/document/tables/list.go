@@ -274,7 +274,7 @@ func (l *Lister) sets(s *document.Selection) (sets []func(context.Context) ([]pa
 	if !s.UpdatedFrom.IsZero() && by.by != columnUpdated {
 		add(ordered(&document.Selection{Sort: document.SortUpdated, Account: s.Account}))
 	}
-	if !(s.CreatedFrom.IsZero() && s.CreatedUntil.IsZero()) && by.by != columnCreated {
+	if (!s.CreatedFrom.IsZero() || !s.CreatedUntil.IsZero()) && by.by != columnCreated {
 		add(ordered(&document.Selection{Sort: document.SortCreated, Account: s.Account}))
 	}
 	return sets

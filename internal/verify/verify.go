@@ -52,7 +52,15 @@ func (c *comparison) expect(account int64, truth sim.Truth) {
 	add := func(kind document.Kind, name, face string) {
 		c.want[document.Key{Account: account, Kind: kind, Name: name}] = face
 	}
-	add(github.KindProfile, strconv.FormatInt(truth.Profile.ID, 10), truth.Profile.Login)
+	if truth.Profile.ID != 0 {
+		add(github.KindProfile, strconv.FormatInt(truth.Profile.ID, 10), truth.Profile.Login)
+	}
+	for _, m := range truth.Members {
+		add(github.KindMember, strconv.FormatInt(m.ID, 10), m.Login)
+	}
+	for _, t := range truth.Teams {
+		add(github.KindTeam, strconv.FormatInt(t.ID, 10), t.Slug)
+	}
 	for _, r := range truth.Repositories {
 		id := strconv.FormatInt(r.ID, 10)
 		add(github.KindRepository, id, repository(r.FullName, r.Fork, r.Private, r.Stars, r.Language))
@@ -111,8 +119,10 @@ func stamp(t time.Time) string {
 // faceOf renders a document the way expect renders the truth.
 func faceOf(d *document.Document) string {
 	switch d.Kind {
-	case github.KindProfile:
+	case github.KindProfile, github.KindMember:
 		return d.Author
+	case github.KindTeam:
+		return d.Title
 	case github.KindRepository:
 		return repository(d.Title, d.Fork, d.Private, d.Stars, d.Language)
 	case github.KindCommit:

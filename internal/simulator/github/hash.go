@@ -17,6 +17,8 @@ const (
 	kindAuthors
 	kindFile
 	kindNasty
+	kindMember
+	kindTeam
 )
 
 const golden = 0x9e3779b97f4a7c15

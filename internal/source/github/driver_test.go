@@ -39,6 +39,7 @@ type driver struct {
 	done     map[string]bool
 	failures []string
 	verdict  source.Verdict
+	target   domain.Target
 	free     int
 	asked    map[string]int // cost by bucket
 	pages    map[string]int
@@ -148,6 +149,9 @@ func (d *driver) keep(spec domain.JobSpec, res source.Result) {
 	}
 	for _, p := range res.Stored {
 		d.stored[p.Key] = p
+	}
+	if res.Target != "" {
+		d.target = res.Target
 	}
 	ledger := CursorKey(spec.Type, spec.Resource)
 	d.pages[ledger]++

@@ -15,6 +15,8 @@ const (
 	KindIssue      document.Kind = "issue"
 	KindPull       document.Kind = "pull"
 	KindEvent      document.Kind = "event"
+	KindMember     document.Kind = "member"
+	KindTeam       document.Kind = "team"
 )
 
 // Kinds declares what is collected and the columns of its tables.
@@ -33,6 +35,10 @@ func Kinds() document.Kinds {
 			Doc: "what the account did lately, as its timeline tells it", Columns: eventColumns(), Read: fromPayload(ownEvent)},
 		{Kind: KindProfile, Source: Name, Plural: "profiles",
 			Doc: "what an account says of itself", Columns: profileColumns(), Read: fromPayload(ownProfile)},
+		{Kind: KindMember, Source: Name, Plural: "members", Independent: true,
+			Doc: "who belongs to an organisation, as far as the token may see", Columns: memberColumns(), Read: fromPayload(ownMember)},
+		{Kind: KindTeam, Source: Name, Plural: "teams", Independent: true,
+			Doc: "the teams of an organisation, as far as the token may see", Columns: teamColumns(), Read: fromPayload(ownTeam)},
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 type queries struct {
 	pushedUp, pushedDown, updated, contributed  []byte
 	repository, repositoryCommits               []byte
-	repositoryThreads                           []byte
+	repositoryThreads, target                   []byte
 	history, historyChanges                     []byte
 	pulls, pullsChanged, pullsByID, pullsOfMany []byte
 }
@@ -63,7 +63,7 @@ func newQueries(opt Options) queries {
 		affiliations = "OWNER,COLLABORATOR,ORGANIZATION_MEMBER"
 	}
 	repositories := func(field, direction, fields, beside string) []byte {
-		return jsonString(fmt.Sprintf(`query($login:String!,$after:String,$first:Int!){user(login:$login){id repositories(first:$first,after:$after,`+
+		return jsonString(fmt.Sprintf(`query($login:String!,$after:String,$first:Int!){user:repositoryOwner(login:$login){__typename id ...on Organization{databaseId} repositories(first:$first,after:$after,`+
 			`ownerAffiliations:[%s],orderBy:{field:%s,direction:%s}){%s nodes{%s}}}%s%s}`,
 			affiliations, field, direction, pageInfo, fields, beside, rateLimit))
 	}
@@ -76,8 +76,10 @@ func newQueries(opt Options) queries {
 		repository:        repositoryQuery(repositoryFields + newestFields),
 		repositoryCommits: repositoryQuery(repositoryFields),
 		repositoryThreads: repositoryQuery(repositoryBase + newestFields),
-		history:           historyQuery(opt, false),
-		historyChanges:    historyQuery(opt, true),
+		target: jsonString(`query($owner:String!,$name:String!){repository(owner:$owner,name:$name){` + repositoryFields + newestFields + commitCount +
+			`}` + viewer + rateLimit + `}`),
+		history:        historyQuery(opt, false),
+		historyChanges: historyQuery(opt, true),
 		pulls: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
 			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + labelFields + `}}}}` + rateLimit + `}`),
 		pullsChanged: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +

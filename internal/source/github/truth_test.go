@@ -31,7 +31,15 @@ func stampOf(t *time.Time) string {
 
 func (e expect) lines(truth sim.Truth) map[string]string {
 	out := map[string]string{}
-	out[fmt.Sprintf("profile %d", truth.Profile.ID)] = truth.Profile.Login
+	if truth.Profile.ID != 0 {
+		out[fmt.Sprintf("profile %d", truth.Profile.ID)] = truth.Profile.Login
+	}
+	for _, m := range truth.Members {
+		out[fmt.Sprintf("member %d", m.ID)] = m.Login
+	}
+	for _, team := range truth.Teams {
+		out[fmt.Sprintf("team %d", team.ID)] = team.Slug
+	}
 	for _, id := range truth.Events {
 		out["event "+id] = ""
 	}
@@ -75,8 +83,10 @@ func (d *driver) lines() map[string]string {
 
 func describe(doc document.Document) string {
 	switch doc.Kind {
-	case KindProfile:
+	case KindProfile, KindMember:
 		return doc.Author
+	case KindTeam:
+		return doc.Own["slug"].Text
 	case KindRepository:
 		return fmt.Sprintf("%s fork=%t private=%t stars=%d %s", doc.Title, doc.Fork, doc.Private, doc.Stars, doc.Language)
 	case KindCommit:

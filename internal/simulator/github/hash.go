@@ -19,6 +19,7 @@ const (
 	kindNasty
 	kindMember
 	kindTeam
+	kindPart
 )
 
 const golden = 0x9e3779b97f4a7c15

@@ -64,6 +64,9 @@ func Between(low, high int) Range { return Range{Min: low, Max: high} }
 // together per repository have distinct ids.
 type Shape struct {
 	Repos, Commits, Issues, Pulls Range
+	// Parts sizes each of the smaller kinds, such as comments and labels; zero leaves
+	// them to what the repository is like.
+	Parts Range
 
 	// Oddities sprinkles in empty, private and forked repositories and ones
 	// with issues disabled.

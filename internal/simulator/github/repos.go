@@ -38,6 +38,7 @@ type repoOverlay struct {
 	opened  []openedItem
 	edits   map[int][]itemVersion
 	removed map[int]absences // of issues, by number
+	parts   [partKinds]*partOverlay
 	stars   []int64
 	name    string
 	touched int64 // last change to the repository's own settings

@@ -129,6 +129,10 @@ func repoRoute(r route, rest []string) route {
 		r.endpoint = endpointRepo
 		return r
 	}
+	if part := partRoute(strings.Join(rest, "/")); part != "" {
+		r.endpoint, r.tail = part, "/"+strings.Join(rest, "/")
+		return r
+	}
 	list, single := repoEndpoints(rest[0])
 	switch {
 	case list == "":

@@ -133,6 +133,7 @@ func (t *truthWriter) repositories(subject truthSubject) {
 		commits, last := r.serials(), r.lastNumber()
 		if about.holds() {
 			about.Lost = w.truthLost(r, t.at)
+			about.Parts = w.truthParts(r, t.at)
 		}
 		w.mu.RUnlock()
 		if !ok {

@@ -30,24 +30,26 @@ type TruthProfile struct {
 
 // TruthRepository is one repository with all it holds.
 type TruthRepository struct {
-	ID             int64         `json:"id"`
-	Name           string        `json:"name"`
-	FullName       string        `json:"full_name"`
-	Fork           bool          `json:"fork"`
-	Private        bool          `json:"private"`
-	Stars          int64         `json:"stars"`
-	Language       string        `json:"language"`
-	Empty          bool          `json:"empty"`
-	IssuesDisabled bool          `json:"issues_disabled"`
-	Deleted        bool          `json:"deleted"`
-	Blocked        bool          `json:"blocked"`
-	Gone           string        `json:"gone,omitempty"` // why, empty while it is there
-	GoneSince      *time.Time    `json:"gone_since,omitempty"`
-	MovedTo        string        `json:"moved_to,omitempty"` // of a transferred one, its name there
-	Lost           []TruthLost   `json:"lost,omitempty"`     // what it once held
-	Commits        []TruthCommit `json:"commits"`
-	Issues         []TruthItem   `json:"issues"`
-	Pulls          []TruthItem   `json:"pulls"`
+	ID             int64       `json:"id"`
+	Name           string      `json:"name"`
+	FullName       string      `json:"full_name"`
+	Fork           bool        `json:"fork"`
+	Private        bool        `json:"private"`
+	Stars          int64       `json:"stars"`
+	Language       string      `json:"language"`
+	Empty          bool        `json:"empty"`
+	IssuesDisabled bool        `json:"issues_disabled"`
+	Deleted        bool        `json:"deleted"`
+	Blocked        bool        `json:"blocked"`
+	Gone           string      `json:"gone,omitempty"` // why, empty while it is there
+	GoneSince      *time.Time  `json:"gone_since,omitempty"`
+	MovedTo        string      `json:"moved_to,omitempty"` // of a transferred one, its name there
+	Lost           []TruthLost `json:"lost,omitempty"`     // what it once held
+	// Parts are the smaller things that it holds, by kind.
+	Parts   map[string][]TruthPart `json:"parts,omitempty"`
+	Commits []TruthCommit          `json:"commits"`
+	Issues  []TruthItem            `json:"issues"`
+	Pulls   []TruthItem            `json:"pulls"`
 }
 
 // TruthLost is something a repository held and no longer holds. What a gone
@@ -101,6 +103,7 @@ func (s *Server) Truth(login string, at time.Time) (Truth, error) {
 		}
 		if out.holds() {
 			out.Lost = s.world.truthLost(r, when)
+			out.Parts = s.world.truthParts(r, when)
 			out.Commits = slices.Collect(s.world.truthCommits(r, 0, r.serials(), when))
 			out.Issues = slices.Collect(s.world.truthItems(r, 1, r.lastNumber(), false, when))
 			out.Pulls = slices.Collect(s.world.truthItems(r, 1, r.lastNumber(), true, when))

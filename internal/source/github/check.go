@@ -93,6 +93,7 @@ func readCheck(s *Source, c *call, a *answer) source.Result {
 	if s.opt.NoGraphQL || r.Node == "" {
 		d.res.Documents = append(d.res.Documents, d.document(r))
 		d.listings(r)
+		d.resources(r)
 		return d.res
 	}
 	ref := r.repoRef

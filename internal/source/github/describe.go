@@ -23,6 +23,7 @@ const (
 	settingOwnCommits   = "own-commits"
 	settingNoGraphQL    = "no-graphql"
 	settingInclude      = "include"
+	settingResources    = "resources"
 	settingExclude      = "exclude"
 	settingForks        = "forks"
 	settingArchived     = "archived"
@@ -49,6 +50,9 @@ func check(s source.Settings, report func(setting, format string, args ...any)) 
 		if f := (Filter{Include: patterns(s.Text(name))}); f.check() != "" {
 			report(name, "--%s: %q is not a pattern; give one such as golang/* or *-docs", name, f.check())
 		}
+	}
+	if _, unknown := resourcesOf(s.Text(settingResources)); unknown != "" {
+		report(settingResources, "--%s: there is no resource %q; there are %s, and all", settingResources, unknown, strings.Join(ResourceNames(), ", "))
 	}
 	if v := s.Text(settingVisibility); v != "" && v != "all" && v != "public" && v != "private" {
 		report(settingVisibility, "--%s is %q; it must be all, public or private", settingVisibility, v)
@@ -87,6 +91,7 @@ func settings() []source.Setting {
 		{Name: settingCollaborator, Use: source.UseCollection, Default: false, Help: "also collect repositories that the account collaborates on"},
 		{Name: settingContributed, Use: source.UseCollection, Default: false, Help: "also collect repositories that the account contributed to"},
 		{Name: settingOwnCommits, Use: source.UseCollection, Default: false, Help: "collect the account's own commits only"},
+		{Name: settingResources, Use: source.UseCollection, Default: "", Help: resourceHelp()},
 		{Name: settingInclude, Use: source.UseCollection, Default: "", Help: "collect only repositories that match, such as golang/*,*-docs; a pattern without a slash is for the name alone"},
 		{Name: settingExclude, Use: source.UseCollection, Default: "", Help: "leave out repositories that match"},
 		{Name: settingForks, Use: source.UseCollection, Default: true, Help: "collect forks too"},
@@ -100,10 +105,20 @@ func settings() []source.Setting {
 // OptionsOf are the options that settings stand for.
 func OptionsOf(s source.Settings) Options {
 	return Options{
-		Filter:  filterOf(s),
+		Filter: filterOf(s), Resources: wantedResources(s),
 		BaseURL: s.Text(settingURL), Collaborator: s.Bool(settingCollaborator), Contributed: s.Bool(settingContributed),
 		OnlyOwnCommits: s.Bool(settingOwnCommits), NoGraphQL: s.Bool(settingNoGraphQL), SweepEvery: s.Duration(settingSweepEvery),
 	}
+}
+
+// wantedResources are those that were set; one that does not exist is left to New,
+// which refuses it.
+func wantedResources(s source.Settings) []string {
+	names, unknown := resourcesOf(s.Text(settingResources))
+	if unknown != "" {
+		return []string{unknown}
+	}
+	return names
 }
 
 func filterOf(s source.Settings) Filter {

@@ -196,6 +196,7 @@ func (d *discovery) repository(r repository) {
 	if walk != DiscoverReposPushed {
 		d.issuesAndPulls(r)
 		d.addSweeps(r, BucketGraphQL)
+		d.resources(r)
 	}
 }
 

@@ -40,6 +40,7 @@ func readRepos(s *Source, c *call, a *answer) source.Result {
 			d.res.Documents = append(d.res.Documents, d.document(r))
 			d.listings(r)
 			d.addSweeps(r, BucketCore)
+			d.resources(r)
 		}
 		return end, ""
 	})

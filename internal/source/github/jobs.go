@@ -21,6 +21,15 @@ const (
 	DiscoverTarget       = "DISCOVER_TARGET"
 	OrgMembers           = "ORG_MEMBERS"
 	OrgTeams             = "ORG_TEAMS"
+	RepoComments         = "REPO_COMMENTS"
+	RepoReviewComments   = "REPO_REVIEW_COMMENTS"
+	RepoReleases         = "REPO_RELEASES"
+	RepoLabels           = "REPO_LABELS"
+	RepoMilestones       = "REPO_MILESTONES"
+	RepoReviews          = "REPO_REVIEWS"
+	SweepReviews         = "SWEEP_REVIEWS"
+	SweepComments        = "SWEEP_COMMENTS"
+	SweepReviewComments  = "SWEEP_REVIEW_COMMENTS"
 	CheckRepo            = "CHECK_REPO"
 	CommitStats          = "COMMIT_STATS"
 	RepoCommits          = "REPO_COMMITS"
@@ -102,6 +111,8 @@ type params struct {
 	Part string `json:"part,omitempty"`
 	// Unlisted marks a look at a repository that a listing did not have.
 	Unlisted bool `json:"unlisted,omitempty"`
+	// Slice is the instant at which a page of a stream begins.
+	Slice int64 `json:"slice,omitempty"`
 	// Org is the id of the organisation whose listing it is.
 	Org int64 `json:"org,omitempty"`
 	// Moved marks a job that already follows a redirect.

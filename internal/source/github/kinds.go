@@ -17,11 +17,18 @@ const (
 	KindEvent      document.Kind = "event"
 	KindMember     document.Kind = "member"
 	KindTeam       document.Kind = "team"
+	KindComment    document.Kind = "comment"
+	KindRelease    document.Kind = "release"
+	KindLabel      document.Kind = "label"
+	KindMilestone  document.Kind = "milestone"
+
+	KindReview        document.Kind = "review"
+	KindReviewComment document.Kind = "review_comment"
 )
 
 // Kinds declares what is collected and the columns of its tables.
 func Kinds() document.Kinds {
-	return document.Kinds{
+	return append(document.Kinds{
 		{Kind: KindRepository, Source: Name, Plural: "repositories", Container: true, CountedAs: document.RoleRepository,
 			Doc: "repositories that the account owns, or that were collected beside them", Columns: repositoryColumns(),
 			Labels: "topics", Read: fromPayload(ownRepository)},
@@ -39,7 +46,7 @@ func Kinds() document.Kinds {
 			Doc: "who belongs to an organisation, as far as the token may see", Columns: memberColumns(), Read: fromPayload(ownMember)},
 		{Kind: KindTeam, Source: Name, Plural: "teams", Independent: true,
 			Doc: "the teams of an organisation, as far as the token may see", Columns: teamColumns(), Read: fromPayload(ownTeam)},
-	}
+	}, kindsOfResources()...)
 }
 
 // table is the columns of a kind between those that begin and end every table.

@@ -29,7 +29,9 @@ type listing struct {
 }
 
 // listings are all that there are.
-func listings() []*listing { return []*listing{&orgMembers, &orgTeams} }
+func listings() []*listing {
+	return []*listing{&orgMembers, &orgTeams, &repoReleases, &repoLabels, &repoMilestones}
+}
 
 func listingFor(typ string) (*listing, bool) {
 	for _, l := range listings() {

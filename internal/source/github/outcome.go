@@ -53,6 +53,9 @@ func (s *Source) understand(c *call, op operation, a *answer) source.Result {
 		return source.Result{Verdict: source.Done, Cursors: []domain.Cursor{c.cursor(c.Job.Type)}}
 	case code == http.StatusUnavailableForLegalReasons:
 		return s.blocked(c, a)
+	case code == http.StatusGone && c.beside():
+		// Switched off in this repository.
+		return source.Result{Verdict: source.Done, Pages: 1, Cursors: []domain.Cursor{c.cursor(c.Job.Type)}}
 	case code == http.StatusGone:
 		return withdrawn(c, a)
 	case code == http.StatusUnprocessableEntity:
@@ -228,6 +231,13 @@ func (s *Source) blocked(c *call, a *answer) source.Result {
 		return withdrawn(c, a)
 	}
 	return confirmed(c, s.serverTime(a), document.GoneBlocked)
+}
+
+// beside reports whether the job is about something that a repository need not have.
+func (c *call) beside() bool {
+	_, listed := listingFor(c.Job.Type)
+	_, streamed := streamFor(c.Job.Type)
+	return listed || streamed
 }
 
 // withdrawn records what GitHub will not give any more, such as issues that

@@ -16,7 +16,7 @@ func TestOwnValuesAreCollected(t *testing.T) {
 		Repos: sim.Exactly(6), Commits: sim.Exactly(20), Issues: sim.Exactly(40), Pulls: sim.Exactly(12)}})
 	kinds := Kinds()
 	met := map[string]bool{}
-	for _, opt := range []Options{{}, {NoGraphQL: true}} {
+	for _, opt := range []Options{{Resources: ResourceNames()}, {NoGraphQL: true, Resources: ResourceNames()}} {
 		for _, login := range w.Logins() {
 			d := w.driver(t, opt, login)
 			d.run(time.Now())

@@ -13,6 +13,7 @@ type queries struct {
 	repositoryThreads, target                   []byte
 	history, historyChanges                     []byte
 	pulls, pullsChanged, pullsByID, pullsOfMany []byte
+	reviews, reviewsChanged, reviewsMore        []byte
 }
 
 // rateLimit is asked in every query: the headers do not tell a query's cost.
@@ -67,7 +68,7 @@ func newQueries(opt Options) queries {
 			`ownerAffiliations:[%s],orderBy:{field:%s,direction:%s}){%s nodes{%s}}}%s%s}`,
 			affiliations, field, direction, pageInfo, fields, beside, rateLimit))
 	}
-	return queries{
+	q := queries{
 		pushedUp:   repositories("PUSHED_AT", "ASC", repositoryFields+commitCount, viewer),
 		pushedDown: repositories("PUSHED_AT", "DESC", repositoryFields, viewer),
 		updated:    repositories("UPDATED_AT", "ASC", repositoryFields+newestFields, ""),
@@ -88,6 +89,8 @@ func newQueries(opt Options) queries {
 			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + labelsOfMany + `}}}}` + rateLimit + `}`),
 		pullsByID: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on PullRequest{` + pullFields + labelFields + `}}` + rateLimit + `}`),
 	}
+	reviewQueries(&q)
+	return q
 }
 
 // repositoryQuery asks for one repository.

@@ -163,6 +163,7 @@ func readOneRepository(s *Source, c *call, a *answer, node gjson.Result, unknown
 	case len(rest) == 0 && r.threads.known():
 		d.issuesAndPulls(r)
 		d.addSweeps(r, BucketGraphQL)
+		d.resources(r)
 	case c.p.Part == "":
 		d.askPart(partThreads)
 	default:

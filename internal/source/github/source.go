@@ -152,11 +152,13 @@ func operationFor(job domain.JobSpec) (op operation, ok bool) {
 	case RepoPulls, SweepPulls:
 		op = operation{endpoint: "GET /repositories/{id}/pulls", request: pullsRequest, read: readPulls, on304: sameList, list: true}
 	default:
-		l, ok := listingFor(job.Type)
-		if !ok {
+		if l, ok := listingFor(job.Type); ok {
+			op = l.operation()
+		} else if t, ok := streamFor(job.Type); ok {
+			op = t.operation()
+		} else {
 			return op, false
 		}
-		op = l.operation()
 	}
 	op.cost = 1
 	return op, true
@@ -180,6 +182,8 @@ func graphqlOperation(typ string) (op operation, ok bool) {
 		op.request, op.read, op.otherwise = pullNodesRequest, readPullNodes, splitPack
 	case SweepPulls:
 		op.request, op.read = pullNodesRequest, readPullNodes
+	case RepoReviews, SweepReviews:
+		op.request, op.read = reviewsRequest, graph("node", readReviews)
 	default:
 		return op, false
 	}

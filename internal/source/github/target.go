@@ -148,6 +148,7 @@ func readTargetREST(s *Source, c *call, a *answer) source.Result {
 		d.res.Documents = append(d.res.Documents, d.document(r))
 		d.listings(r)
 		d.addSweeps(r, BucketCore)
+		d.resources(r)
 	}
 	d.res.Cursors = append(d.res.Cursors, c.cursor(DiscoverTarget))
 	c.lookForUnmet(&d.res)

@@ -46,6 +46,12 @@ func TestCollectTargets(t *testing.T) {
 	}
 	token := []string{"SLUICE_GITHUB_TOKEN=" + u.Token(lead)}
 	args := []string{"collect", "--targets", targets, "--resources", "all", "--data-dir", dir, "--github-url", u.URL, "--output", "json"}
+	priced := sluice.Run(t, token, append(args, "--dry-run")...).Expect(t, 0)
+	for _, job := range []string{"REPO_COMMENTS", "REPO_REVIEWS", "REPO_RELEASES", "REPO_LABELS", "ORG_MEMBERS"} {
+		if !strings.Contains(priced.Out, job) {
+			t.Errorf("the dry run does not price %s: %s", job, priced.Out)
+		}
+	}
 	s := sluice.Decode[sluice.Summary](t, sluice.Run(t, token, args...).Expect(t, 0).Out)
 	if s.Accounts != 2 || s.Runs["COMPLETED"] != 2 {
 		t.Errorf("got %+v", s)

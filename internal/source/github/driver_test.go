@@ -180,6 +180,9 @@ func (d *driver) flag(gone document.Absence) {
 	if gone.Why == "" || gone.Since.IsZero() || gone.Account != testAccount || (gone.Kind == "") != gone.NotSeenSince.IsZero() {
 		d.t.Errorf("absence %+v", gone)
 	}
+	if kind := Kinds().Of(gone.Kind); gone.Kind != "" && (kind == nil || kind.Independent || gone.Repository == 0) {
+		d.t.Errorf("stores refuse the absence %+v", gone)
+	}
 	if gone.Kind == "" {
 		d.vanished[gone.Repository] = gone
 		return

@@ -42,9 +42,9 @@ func Kinds() document.Kinds {
 			Doc: "what the account did lately, as its timeline tells it", Columns: eventColumns(), Read: fromPayload(ownEvent)},
 		{Kind: KindProfile, Source: Name, Plural: "profiles",
 			Doc: "what an account says of itself", Columns: profileColumns(), Read: fromPayload(ownProfile)},
-		{Kind: KindMember, Source: Name, Plural: "members", Independent: true,
+		{Kind: KindMember, Source: Name, Plural: "members",
 			Doc: "who belongs to an organisation, as far as the token may see", Columns: memberColumns(), Read: fromPayload(ownMember)},
-		{Kind: KindTeam, Source: Name, Plural: "teams", Independent: true,
+		{Kind: KindTeam, Source: Name, Plural: "teams",
 			Doc: "the teams of an organisation, as far as the token may see", Columns: teamColumns(), Read: fromPayload(ownTeam)},
 	}, kindsOfResources()...)
 }

@@ -71,17 +71,17 @@ func (w *world) teams(org int) []team {
 	return out
 }
 
-// TruthMember is who belongs to an organisation, TruthTeam one of its teams.
-type (
-	TruthMember struct {
-		ID    int64  `json:"id"`
-		Login string `json:"login"`
-	}
-	TruthTeam struct {
-		ID   int64  `json:"id"`
-		Slug string `json:"slug"`
-	}
-)
+// TruthMember is who belongs to an organisation.
+type TruthMember struct {
+	ID    int64  `json:"id"`
+	Login string `json:"login"`
+}
+
+// TruthTeam is a team of an organisation.
+type TruthTeam struct {
+	ID   int64  `json:"id"`
+	Slug string `json:"slug"`
+}
 
 func (w *world) truthMembers(a int) (members []TruthMember, teams []TruthTeam) {
 	if !w.isOrganization(a) {

@@ -61,6 +61,9 @@ func (a accountCommands) accountShow(o *options) *cobra.Command {
 
 func (a accountCommands) printAccount(d wire.AccountDetail) error {
 	say(a.Out, "account %d: %s at %s is %s\n", d.ID, d.Login, d.Source, d.State)
+	if d.Target != "" {
+		say(a.Out, "  it is a %s\n", d.Target)
+	}
 	if d.Reason != "" {
 		say(a.Out, "  %s\n", d.Reason)
 	}

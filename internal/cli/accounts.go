@@ -46,9 +46,9 @@ func (a accountCommands) accountList(o *options) *cobra.Command {
 					return printJSON(a.Out, list)
 				}
 				defer a.more(list.NextCursor)
-				return table(a.Out, "ACCOUNT\tSOURCE\tLOGIN\tSTATE\tOWNER\tREASON", func(line func(string, ...any)) {
+				return table(a.Out, "ACCOUNT\tSOURCE\tLOGIN\tTARGET\tSTATE\tOWNER\tREASON", func(line func(string, ...any)) {
 					for _, acc := range list.Items {
-						line("%d\t%s\t%s\t%s\t%s\t%s", acc.ID, acc.Source, acc.Login, acc.State, orDash(acc.Owner), orDash(acc.Reason))
+						line("%d\t%s\t%s\t%s\t%s\t%s\t%s", acc.ID, acc.Source, acc.Login, orDash(string(acc.Target)), acc.State, orDash(acc.Owner), orDash(acc.Reason))
 					}
 				})
 			})

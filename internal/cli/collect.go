@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,23 +20,29 @@ import (
 type collectCommand struct{ *App }
 
 func (a collectCommand) collect(o *options) *cobra.Command {
-	var tokenFile string
+	var tokenFile, targetFile string
 	var dry bool
 	from := sources.Collected()[0]
 	c := &cobra.Command{
-		Use:   "collect LOGIN…",
+		Use:   "collect TARGET…",
 		Short: "Collect accounts now, show progress, print their statistics",
-		Long: "Collect everything about the given " + from.Title + " accounts into the data folder. If it is\n" +
+		Long: "Collect everything about the given " + from.Title + " targets into the data folder: users and\n" +
+			"organisations by their login, single repositories as OWNER/REPO. If it is\n" +
 			"interrupted, the same command resumes where it stopped. The token comes from\n" +
 			tokenVariable() + " or --token-file (one token, or lines: login token), or was stored by\n" +
 			"`sluice account add`. " + from.Credential,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage("collect needs at least one login, such as `sluice collect octocat`")
+			if len(args) == 0 && targetFile == "" {
+				return usage("collect needs at least one target, such as `sluice collect octocat` or `sluice collect golang/go`")
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, logins []string) error {
+			listed, err := readTargets(targetFile)
+			if err != nil {
+				return err
+			}
+			logins = append(logins, listed...)
 			tokens, err := a.readTokens(tokenFile)
 			if err != nil {
 				return err
@@ -57,8 +64,28 @@ func (a collectCommand) collect(o *options) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&tokenFile, "token-file", "", "`FILE` with one token, or with lines: login token")
+	c.Flags().StringVar(&targetFile, "targets", "", "`FILE` with a target on each line; # begins a comment")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only discover what there is, and estimate what collecting it would take")
 	return c
+}
+
+// readTargets reads the targets of a file, none if there is none.
+func readTargets(file string) (targets []string, err error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, usage("--targets: %v", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		targets = append(targets, strings.Fields(line)...)
+	}
+	if len(targets) == 0 {
+		return nil, usage("--targets: %s names no target", file)
+	}
+	return targets, nil
 }
 
 // errInterrupted is the end of a collection that was told to stop.

@@ -66,6 +66,8 @@ func (a demoCommand) demo(o *options) *cobra.Command {
 		},
 	}
 	flags.register(c, 8, 25, 10*time.Second)
+	c.Flags().Lookup("organizations").DefValue = "1"
+	flags.organizations = 1
 	c.Flags().Lookup("latency").DefValue = "150ms"
 	flags.latency = 150 * time.Millisecond
 	c.Flags().BoolVar(&exit, "exit-when-done", false, "end when every account is collected")
@@ -112,7 +114,9 @@ func (d *demonstration) run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("listen for the simulated GitHub: %w", err)
 	}
-	d.sim = sim.New(d.flags.options())
+	world := d.flags.options()
+	world.Until = time.Now()
+	d.sim = sim.New(world)
 	server := simulatorServer(d.sim)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(upstream) }()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"sluice/internal/engine"
 	"sluice/internal/httpapi/wire"
@@ -58,6 +59,9 @@ func (a collectCommand) printDryRun(results []engine.DryRun) {
 			about = "about "
 		}
 		say(a.Out, "%s: %s repositories found; collecting takes %s%s calls\n", r.Login, count(int64(r.Repositories)), about, count(r.Calls))
+		for _, j := range r.Jobs {
+			say(a.Out, "  %s: %s calls\n", strings.ToLower(strings.ReplaceAll(j.Type, "_", " ")), count(j.Calls))
+		}
 		for _, line := range n.forecast(*r.Forecast) {
 			say(a.Out, "  %s\n", line)
 		}

@@ -16,6 +16,7 @@ import (
 // simFlags shape a simulated GitHub; demo and sim share them.
 type simFlags struct {
 	accounts, limit int
+	organizations   int
 	seed            uint64
 	window, latency time.Duration
 	mutate          int
@@ -28,6 +29,7 @@ const defaultSeed = 1
 func (s *simFlags) register(c *cobra.Command, accounts, limit int, window time.Duration) {
 	f := c.Flags()
 	f.IntVar(&s.accounts, "accounts", accounts, "accounts in the simulated world")
+	f.IntVar(&s.organizations, "organizations", 0, "how many of the accounts are organisations")
 	f.Uint64Var(&s.seed, "seed", defaultSeed, "seed of the world: the same seed makes the same world")
 	f.DurationVar(&s.window, "window", window, "length of a quota window: 30s makes an hour pass in 30 s")
 	f.IntVar(&s.limit, "limit", limit, "calls (and GraphQL points) that an owner has in each window")
@@ -41,6 +43,8 @@ func (s *simFlags) check() error {
 	switch {
 	case s.accounts < 1 || s.accounts > 100_000:
 		return usage("--accounts is %d; it must be between 1 and 100,000", s.accounts)
+	case s.organizations < 0 || s.organizations >= s.accounts:
+		return usage("--organizations is %d; it must be below the number of accounts", s.organizations)
 	case s.limit < 1:
 		return usage("--limit is %d; it must be at least 1", s.limit)
 	case s.window < time.Second:
@@ -53,7 +57,7 @@ func (s *simFlags) check() error {
 
 func (s *simFlags) options() sim.Options {
 	return sim.Options{
-		Seed: s.seed, Accounts: s.accounts, MutateEvery: s.mutate, Latency: sim.Latency{Fixed: s.latency},
+		Seed: s.seed, Accounts: s.accounts, Organizations: s.organizations, MutateEvery: s.mutate, Latency: sim.Latency{Fixed: s.latency},
 		Limits: sim.Limits{Disabled: s.unlimited, Window: s.window, CoreLimit: s.limit, GraphQLLimit: s.limit, Minute: min(s.window, time.Minute)},
 	}
 }

@@ -52,9 +52,11 @@ func PurgedLogin(id int64) string { return "purged:" + strconv.FormatInt(id, 10)
 
 // Account is one identity at one source whose data is collected.
 type Account struct {
-	ID     int64        `json:"id"`
-	Source string       `json:"source"`
-	Login  string       `json:"login"`
+	ID     int64  `json:"id"`
+	Source string `json:"source"`
+	Login  string `json:"login"`
+	// Target is what the login names, empty until the upstream has told.
+	Target Target       `json:"target,omitempty"`
 	State  AccountState `json:"state"`
 	// Reason explains a state other than active, and names the remedy.
 	Reason string `json:"reason,omitempty"`
@@ -71,6 +73,16 @@ type Account struct {
 	// Version grows with every change.
 	Version int64 `json:"-"`
 }
+
+// Target is what an account collects.
+type Target string
+
+// The targets.
+const (
+	TargetUser         Target = "user"
+	TargetOrganization Target = "organization"
+	TargetRepository   Target = "repository"
+)
 
 // Cursor says how far one resource of an account has been collected.
 type Cursor struct {

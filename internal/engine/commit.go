@@ -56,6 +56,9 @@ func (cm *committer) commitOutcome(ctx context.Context, t task, o state.Outcome)
 		cm.accounts.forget(t.job.AccountID)
 		cm.cfg.Notices.Changed(o.At)
 	}
+	if o.Target != "" {
+		cm.accounts.forget(t.job.AccountID)
+	}
 	if o.Owner != "" {
 		cm.accounts.forgetAll()
 	}

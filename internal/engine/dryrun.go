@@ -29,14 +29,23 @@ type DryRun struct {
 	// to collect, changed or not.
 	Repositories int `json:"repositories_found"`
 	// Calls is what the whole collection takes, those of the dry run included.
-	Calls    int64     `json:"calls"`
-	Forecast *Forecast `json:"forecast,omitempty"`
+	Calls int64 `json:"calls"`
+	// Jobs are these calls by what they are for, those that find out what there is
+	// apart.
+	Jobs     []JobPrice `json:"jobs,omitempty"`
+	Forecast *Forecast  `json:"forecast,omitempty"`
 	// Wait is set when the ration did not allow to find out everything.
 	Wait *LaneWait `json:"wait,omitempty"`
 	// Failure is why the collection would fail; Refused is set if that is because
 	// the credential is not accepted.
 	Failure string `json:"failure,omitempty"`
 	Refused bool   `json:"refused,omitempty"`
+}
+
+// JobPrice is how many calls jobs of one type take.
+type JobPrice struct {
+	Type  string `json:"type"`
+	Calls int64  `json:"calls"`
 }
 
 const (
@@ -60,7 +69,7 @@ func (dr *dryRunner) DryRun(ctx context.Context, s Signup) (DryRun, error) {
 	if err != nil {
 		return DryRun{}, err
 	}
-	t := &trialRun{dryRunner: dr, source: src, account: a, began: dr.cfg.Now(), seen: map[string]bool{}, found: map[document.Key]bool{}, buckets: map[string]*state.Outlook{}}
+	t := &trialRun{dryRunner: dr, source: src, account: a, began: dr.cfg.Now(), seen: map[string]bool{}, found: map[document.Key]bool{}, buckets: map[string]*state.Outlook{}, prices: map[string]int64{}}
 	t.run.Run = domain.Run{AccountID: a.ID, Source: s.Source, Login: s.Login, Trigger: domain.TriggerManual, Priority: domain.PriorityLow,
 		Status: domain.RunRunning, Anchor: t.began}
 	if a.ID != 0 {
@@ -136,6 +145,7 @@ type trialRun struct {
 	seen        map[string]bool
 	found       map[document.Key]bool
 	buckets     map[string]*state.Outlook
+	prices      map[string]int64
 }
 
 func (t *trialRun) bucket(name string) *state.Outlook {
@@ -156,6 +166,7 @@ func (t *trialRun) addJobs(specs []domain.JobSpec) {
 		t.seen[key] = true
 		if s.Class == domain.ClassChild {
 			t.bucket(s.Bucket).Left += int64(s.Calls())
+			t.prices[s.Type] += int64(s.Calls())
 			continue
 		}
 		t.discoveries = append(t.discoveries, s)
@@ -268,6 +279,9 @@ func (t *trialRun) estimate(ctx context.Context) (DryRun, error) {
 		outlooks = append(outlooks, o)
 		made += o.Done
 		t.Calls += o.Done + o.Left
+	}
+	for _, typ := range slices.Sorted(maps.Keys(t.prices)) {
+		t.Jobs = append(t.Jobs, JobPrice{typ, t.prices[typ]})
 	}
 	now, pace := t.cfg.Now(), 0.0
 	if took := now.Sub(t.began).Seconds(); took > 0 {

@@ -54,6 +54,9 @@ func (op *outcomePolicy) toOutcome(ctx context.Context, b *claimedJob, r source.
 		o.PauseAccount = r.Failure.Message + "; sign up under the right login, or resume the account when it exists"
 	}
 	o.Window, o.Owner = window, op.ownerOf(ctx, b, r)
+	if a, err := op.accounts.get(ctx, b.job.AccountID); err == nil && a.Target != r.Target {
+		o.Target = r.Target
+	}
 	if o.To == domain.JobReady && !o.CountFailure && o.NotBefore.After(o.At) {
 		w := Wait{Reason: string(quota.ReasonRetryAfter), Until: o.NotBefore}
 		if r.Failure != nil {

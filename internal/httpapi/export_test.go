@@ -118,6 +118,9 @@ func truthOf(kind string, truth githubsim.Truth) []string {
 	return ids
 }
 
+// everybodys are the kinds of which every account has something.
+var everybodys = []string{"repositories", "commits", "issues", "pulls", "events", "profiles", string(export.KindStatistics)}
+
 // TestExportEqualsTruth collects two accounts and exports one of them.
 func TestExportEqualsTruth(t *testing.T) {
 	c := newCaller(t, apitest.Options{})
@@ -140,7 +143,7 @@ func TestExportEqualsTruth(t *testing.T) {
 			}
 			got := idsOf(t, format, text)
 			slices.Sort(got)
-			if !slices.Equal(got, want) || len(want) == 0 {
+			if !slices.Equal(got, want) || len(want) == 0 && slices.Contains(everybodys, kind) {
 				t.Errorf("%s as %s: got\n%v\nwant\n%v", kind, format, got, want)
 			}
 			if rows := res.Trailer.Get(wire.TrailerRows); rows != fmt.Sprint(len(want)) {

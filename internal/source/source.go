@@ -119,6 +119,8 @@ type Result struct {
 	// Owner, if known, names whose ration the call drew on: the same for all
 	// credentials that share one.
 	Owner string
+	// Target, if known, is what the account turned out to be.
+	Target domain.Target
 	// Absences are things that the upstream no longer shows, each with the
 	// evidence of a complete listing or of a look by id.
 	Absences []document.Absence

@@ -215,6 +215,8 @@ type Outcome struct {
 	// Owner, if set, is whose ration the calls made with the account's
 	// credential turned out to draw on. Every account with it learns that.
 	Owner string
+	// Target, if set, is what the account turned out to be.
+	Target domain.Target
 	// Absences are things that the upstream no longer has.
 	Absences []document.Absence
 	// PauseAccount pauses the account and all its waiting jobs, with a reason.

@@ -19,9 +19,10 @@ import (
 const maxDifferences = 20
 
 // Account compares the documents of an account with the truth and lists what
-// differs; nothing means that they are equal.
-func Account(ctx context.Context, docs document.Reader, account int64, truth sim.Truth) ([]string, error) {
-	c := &comparison{want: map[document.Key]string{}, gone: map[document.Key]bool{}}
+// differs; nothing means that they are equal. Resources are the kinds that were
+// asked for beside what is always collected.
+func Account(ctx context.Context, docs document.Reader, account int64, truth sim.Truth, resources ...document.Kind) ([]string, error) {
+	c := &comparison{want: map[document.Key]string{}, gone: map[document.Key]bool{}, resources: resources}
 	c.expect(account, truth)
 	err := docs.Scan(ctx, document.Query{Account: account}, func(d *document.Document) error {
 		c.seen(d)
@@ -45,6 +46,7 @@ type comparison struct {
 	// gone are repositories that the upstream no longer gives out: what is
 	// stored of them must be flagged.
 	gone        map[document.Key]bool
+	resources   []document.Kind
 	differences []string
 }
 
@@ -52,12 +54,25 @@ func (c *comparison) expect(account int64, truth sim.Truth) {
 	add := func(kind document.Kind, name, face string) {
 		c.want[document.Key{Account: account, Kind: kind, Name: name}] = face
 	}
-	add(github.KindProfile, strconv.FormatInt(truth.Profile.ID, 10), truth.Profile.Login)
+	if truth.Profile.ID != 0 {
+		add(github.KindProfile, strconv.FormatInt(truth.Profile.ID, 10), truth.Profile.Login)
+	}
+	for _, m := range truth.Members {
+		add(github.KindMember, strconv.FormatInt(m.ID, 10), m.Login)
+	}
+	for _, t := range truth.Teams {
+		add(github.KindTeam, strconv.FormatInt(t.ID, 10), t.Slug)
+	}
 	for _, r := range truth.Repositories {
 		id := strconv.FormatInt(r.ID, 10)
 		add(github.KindRepository, id, repository(r.FullName, r.Fork, r.Private, r.Stars, r.Language))
 		if r.Gone != "" || r.Deleted || r.Blocked {
 			c.gone[document.Key{Account: account, Kind: github.KindRepository, Name: id}] = true
+		}
+		for _, kind := range c.resources {
+			for _, p := range r.Parts[string(kind)] {
+				add(kind, strconv.FormatInt(p.ID, 10), part(r.ID, int64(p.Number), p.Title, p.Author))
+			}
 		}
 		for _, k := range r.Commits {
 			add(github.KindCommit, id+":"+k.SHA, commit(r.ID, k.CommittedAt, k.Additions, k.Deletions, k.AuthorLogin))
@@ -86,6 +101,10 @@ func item(repository int64, i sim.TruthItem) string {
 	return face(repository, int64(i.Number), i.State, i.AuthorLogin, i.CreatedAt, i.UpdatedAt, deref(i.ClosedAt), deref(i.MergedAt))
 }
 
+func part(repository, number int64, title, author string) string {
+	return fmt.Sprintf("in %d #%d %q by %q", repository, number, title, author)
+}
+
 func face(repository, number int64, state, author string, at ...time.Time) string {
 	times := make([]string, len(at))
 	for i, t := range at {
@@ -111,8 +130,14 @@ func stamp(t time.Time) string {
 // faceOf renders a document the way expect renders the truth.
 func faceOf(d *document.Document) string {
 	switch d.Kind {
-	case github.KindProfile:
+	case github.KindProfile, github.KindMember:
 		return d.Author
+	case github.KindComment, github.KindReview, github.KindReviewComment:
+		return part(d.Repository, d.Number, d.Own["body"].Text, d.Author)
+	case github.KindRelease, github.KindLabel, github.KindMilestone:
+		return part(d.Repository, 0, d.Title, d.Author)
+	case github.KindTeam:
+		return d.Title
 	case github.KindRepository:
 		return repository(d.Title, d.Fork, d.Private, d.Stars, d.Language)
 	case github.KindCommit:

@@ -9,7 +9,7 @@ import (
 	"sluice/internal/state"
 )
 
-const accountColumns = "a.id, a.source, a.login, a.state, a.reason, a.owner, a.created_at, a.updated_at, a.floor, a.hours, a.version"
+const accountColumns = "a.id, a.source, a.login, a.state, a.reason, a.owner, a.created_at, a.updated_at, a.floor, a.hours, a.version, a.target"
 
 // scanAccount reads accountColumns, and what follows them into more.
 func scanAccount(r *sql.Rows, more ...any) (domain.Account, error) {
@@ -17,7 +17,7 @@ func scanAccount(r *sql.Rows, more ...any) (domain.Account, error) {
 	var created, updated int64
 	var hours string
 	err := r.Scan(append([]any{
-		&a.ID, &a.Source, &a.Login, &a.State, &a.Reason, &a.Owner, &created, &updated, &a.Floor, &hours, &a.Version,
+		&a.ID, &a.Source, &a.Login, &a.State, &a.Reason, &a.Owner, &created, &updated, &a.Floor, &hours, &a.Version, &a.Target,
 	}, more...)...)
 	a.CreatedAt, a.UpdatedAt = Time(created), Time(updated)
 	// What does not parse was never stored: ReserveForOwner takes parsed hours.

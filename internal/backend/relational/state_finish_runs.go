@@ -25,14 +25,14 @@ func (g *group) end(ctx context.Context) error {
 	} else if committed, err := g.settle(ctx); committed || !g.store.db.IsRefused(err) || g.tx.Dialect().ErrorEndsTransaction {
 		return err
 	}
-	return g.Take(ctx, g.findClosing, g.learnOwners, g.PauseAccounts, g.HoldPaused, g.closeRuns, g.putWindows)
+	return g.Take(ctx, g.findClosing, g.learnOwners, g.learnTargets, g.PauseAccounts, g.HoldPaused, g.closeRuns, g.putWindows)
 }
 
 // special reports whether more follows from an outcome than from what it counts.
 func (g *group) special() bool {
 	return g.careful || len(g.Repeated) > 0 || slices.ContainsFunc(g.items, func(item *finishItem) bool {
 		o := &item.Outcome
-		return o.Owner != "" || o.PauseAccount != "" || o.FailRun != ""
+		return o.Owner != "" || o.Target != "" || o.PauseAccount != "" || o.FailRun != ""
 	})
 }
 
@@ -103,6 +103,21 @@ func (g *group) findClosing(ctx context.Context) (err error) {
 	find.Write("SELECT id FROM run WHERE id IN (").Ints(g.RunIDs()...).Write(") AND " + withoutJobs).Int(int64(domain.RunRunning))
 	g.closing, err = selectIDs(ctx, g.tx, &find)
 	return err
+}
+
+// learnTargets keeps what accounts turned out to be.
+func (g *group) learnTargets(ctx context.Context) error {
+	for _, item := range g.items {
+		if item.Outcome.Target == "" {
+			continue
+		}
+		var learn Statement
+		learn.Write("UPDATE account SET target = ").Text(string(item.Outcome.Target)).Write(", version = version + 1 WHERE id = ").Int(item.Held.Account)
+		if _, err := learn.Write(" AND target <> ").Text(string(item.Outcome.Target)).Exec(ctx, g.tx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // learnOwners tells every account with the same credential whose ration it

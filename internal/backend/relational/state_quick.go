@@ -61,7 +61,7 @@ func (s *State) plain(calls []*call) []facts {
 }
 
 func plainOutcome(o *state.Outcome) bool {
-	return o.To == domain.JobSucceeded && o.FailRun == "" && o.PauseAccount == "" && o.DropResource == "" && o.Owner == ""
+	return o.To == domain.JobSucceeded && o.FailRun == "" && o.PauseAccount == "" && o.DropResource == "" && o.Owner == "" && o.Target == ""
 }
 
 // applyQuickly takes one trip to the server, commit included, for outcomes that

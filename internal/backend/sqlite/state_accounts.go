@@ -9,10 +9,10 @@ import (
 	"sluice/internal/state"
 )
 
-const accountColumns = "a.id, a.source, a.login, a.state, a.reason, a.owner, a.created_at, a.updated_at, a.floor, a.hours, a.version"
+const accountColumns = "a.id, a.source, a.login, a.state, a.reason, a.owner, a.created_at, a.updated_at, a.floor, a.hours, a.version, a.target"
 
 // accountWidth is how many columns those are.
-const accountWidth = 11
+const accountWidth = 12
 
 func scanAccount(r *driver.Stmt) domain.Account {
 	// What does not parse was never stored: ReserveForOwner takes parsed hours.
@@ -21,7 +21,7 @@ func scanAccount(r *driver.Stmt) domain.Account {
 		ID: r.ColumnInt64(0), Source: r.ColumnText(1), Login: r.ColumnText(2),
 		State: domain.AccountState(r.ColumnText(3)), Reason: r.ColumnText(4), Owner: r.ColumnText(5),
 		CreatedAt: fromMicros(r.ColumnInt64(6)), UpdatedAt: fromMicros(r.ColumnInt64(7)),
-		Floor: r.ColumnInt(8), Hours: hours, Version: r.ColumnInt64(10),
+		Floor: r.ColumnInt(8), Hours: hours, Version: r.ColumnInt64(10), Target: domain.Target(r.ColumnText(11)),
 	}
 }
 

@@ -140,7 +140,7 @@ func (g *finishGroup) writeDocuments(ctx context.Context) error {
 	return g.store.docs.Write(ctx, g.conn, packed, absences)
 }
 
-// remember stores cursors, pages, quota windows and owners.
+// remember stores cursors, pages, quota windows, owners and targets.
 func (g *finishGroup) remember(context.Context) error {
 	windows := state.NewestWindows{}
 	for _, item := range g.items {
@@ -148,6 +148,13 @@ func (g *finishGroup) remember(context.Context) error {
 		if item.Outcome.Owner != "" {
 			err := Exec(g.conn, `UPDATE account SET owner = ?1, version = version + 1 WHERE owner <> ?1 AND (source, credential_name) =
 				(SELECT source, credential_name FROM account WHERE id = ?2)`, nil, item.Outcome.Owner, item.Held.Account)
+			if err != nil {
+				return err
+			}
+		}
+		if item.Outcome.Target != "" {
+			err := Exec(g.conn, "UPDATE account SET target = ?1, version = version + 1 WHERE id = ?2 AND target <> ?1", nil,
+				string(item.Outcome.Target), item.Held.Account)
 			if err != nil {
 				return err
 			}

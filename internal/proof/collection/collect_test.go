@@ -13,6 +13,7 @@ import (
 	"time"
 
 	sim "sluice/internal/simulator/github"
+	"sluice/internal/source/github"
 	"sluice/internal/testkit"
 	"sluice/internal/testkit/sluice"
 )
@@ -30,6 +31,43 @@ func TestCollect(t *testing.T) {
 		}
 	}
 	sluice.CheckComplete(t, u, dir)
+}
+
+// TestCollectTargets collects an organisation and a single repository with everything
+// that can be asked for, by a file of targets and with one token for both.
+func TestCollectTargets(t *testing.T) {
+	u := sluice.NewUpstream(t, sim.Options{Seed: 12, Accounts: 3, Organizations: 1})
+	org := u.Organizations()[0]
+	lead := u.Lead(org)
+	repo := u.Repos(lead)[0]
+	targets, dir := filepath.Join(t.TempDir(), "targets"), t.TempDir()
+	if err := os.WriteFile(targets, []byte("# what we care for\n"+org+"\n"+repo.Owner+"/"+repo.Name+" # ours\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	token := []string{"SLUICE_GITHUB_TOKEN=" + u.Token(lead)}
+	args := []string{"collect", "--targets", targets, "--resources", "all", "--data-dir", dir, "--github-url", u.URL, "--output", "json"}
+	priced := sluice.Run(t, token, append(args, "--dry-run")...).Expect(t, 0)
+	for _, job := range []string{"REPO_COMMENTS", "REPO_REVIEWS", "REPO_RELEASES", "REPO_LABELS", "ORG_MEMBERS"} {
+		if !strings.Contains(priced.Out, job) {
+			t.Errorf("the dry run does not price %s: %s", job, priced.Out)
+		}
+	}
+	s := sluice.Decode[sluice.Summary](t, sluice.Run(t, token, args...).Expect(t, 0).Out)
+	if s.Accounts != 2 || s.Runs["COMPLETED"] != 2 {
+		t.Errorf("got %+v", s)
+	}
+	sluice.CheckTargets(t, u, dir, []string{org, repo.Owner + "/" + repo.Name}, github.ResourceKinds()...)
+	list := sluice.Run(t, nil, "account", "list", "--data-dir", dir).Expect(t, 0)
+	shown := sluice.Run(t, nil, "account", "show", repo.Owner+"/"+repo.Name, "--data-dir", dir).Expect(t, 0)
+	if !strings.Contains(list.Out, "organization") || !strings.Contains(list.Out, "repository") || !strings.Contains(shown.Out, "it is a repository") {
+		t.Errorf("got %s%s", list.Out, shown.Out)
+	}
+	before := u.Audit().Calls
+	sluice.Run(t, token, args...).Expect(t, 0)
+	if again := u.Audit(); again.Violations != 0 || before == again.Calls {
+		t.Errorf("%d violations, %d calls and then %d", again.Violations, before, again.Calls)
+	}
+	sluice.CheckTargets(t, u, dir, []string{org, repo.Owner + "/" + repo.Name}, github.ResourceKinds()...)
 }
 
 // TestCollectInPlainText reads what a person would read in a log.

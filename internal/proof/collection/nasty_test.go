@@ -12,6 +12,7 @@ import (
 	"time"
 
 	sim "sluice/internal/simulator/github"
+	"sluice/internal/source/github"
 	"sluice/internal/testkit/sluice"
 )
 
@@ -31,9 +32,9 @@ func TestChaosNastyWorld(t *testing.T) {
 	random := sluice.Seeded(t)
 	const window = 3 * time.Second
 	u := sluice.NewUpstream(t, sim.Options{
-		Seed: random.Uint64(), Accounts: 4, NoPollInterval: true,
+		Seed: random.Uint64(), Accounts: 5, Organizations: 1, NoPollInterval: true,
 		Shape: &sim.Shape{
-			Repos: sim.Between(5, 12), Commits: sim.Between(0, 130), Issues: sim.Between(0, 130), Pulls: sim.Between(0, 40), Oddities: true,
+			Repos: sim.Between(5, 12), Commits: sim.Between(0, 130), Issues: sim.Between(0, 130), Pulls: sim.Between(0, 40), Parts: sim.Between(0, 120), Oddities: true,
 		},
 		Latency: sim.Latency{Fixed: 2 * time.Millisecond},
 		Limits:  sim.Limits{Window: window, CoreLimit: 600, GraphQLLimit: 600},
@@ -43,7 +44,7 @@ func TestChaosNastyWorld(t *testing.T) {
 		},
 	})
 	dir := t.TempDir()
-	args := u.Collect(dir, "--workers", "6", "--assume-limit", "600", "--assume-window", window.String(), "--sweep-every", "1s")
+	args := u.Collect(dir, "--workers", "6", "--assume-limit", "600", "--assume-window", window.String(), "--sweep-every", "1s", "--resources", "all")
 	for range *nastyLives {
 		suffer(t, args, time.Duration(300+random.IntN(2500))*time.Millisecond)
 	}
@@ -65,7 +66,7 @@ func TestChaosNastyWorld(t *testing.T) {
 	if strings.Contains(a.Err, "INCOMPLETE") {
 		t.Errorf("the quiet run says %s", a.Err)
 	}
-	sluice.CheckEqual(t, u, dir)
+	sluice.CheckEqual(t, u, dir, github.ResourceKinds()...)
 }
 
 // suffer runs the program for a while and then kills it; with zero it runs to

@@ -69,6 +69,9 @@ func (w *world) cast(r *repo, role authorRole) person {
 		return known
 	}
 	who := r.founder
+	if who.org {
+		who = w.person(w.lead(who.account))
+	}
 	switch role {
 	case byHelper:
 		who = w.helper(r)

@@ -39,7 +39,7 @@ func (e *event) id() string {
 
 func (w *world) baseEvents(a int) int {
 	d := draws{derive(w.accountKey(a), kindEvent, 1<<40)}
-	if w.repoCount(a) == 0 {
+	if w.repoCount(a) == 0 || w.isOrganization(a) {
 		return 0
 	}
 	return skewed(&d, Between(0, 40), Between(60, 160), Between(200, 300))

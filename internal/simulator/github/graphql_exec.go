@@ -164,7 +164,7 @@ func implements(typ, condition string) bool {
 	case "", typ, "Node":
 		return true
 	case "Actor", "RepositoryOwner", "ProfileOwner":
-		return typ == "User"
+		return typ == "User" || typ == "Organization"
 	case "GitObject":
 		return typ == "Commit"
 	case "IssueOrPullRequest", "Comment", "Labelable", "Closable", "Assignable":

@@ -231,6 +231,8 @@ func (ex *execution) pullField(f *chosen, it *item) bool {
 		ex.user(f.sub, it.repo.owner)
 	case "mergedBy":
 		ex.mergedBy(f, it)
+	case "reviews":
+		ex.reviews(f, it)
 	default:
 		return false
 	}
@@ -242,5 +244,9 @@ func (ex *execution) mergedBy(f *chosen, it *item) {
 		ex.out.null()
 		return
 	}
-	ex.user(f.sub, it.repo.owner)
+	who := it.repo.owner
+	if who.org {
+		who = ex.world.person(ex.world.lead(who.account))
+	}
+	ex.user(f.sub, who)
 }

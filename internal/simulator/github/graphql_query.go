@@ -8,8 +8,8 @@ func (ex *execution) queryField(f *chosen) bool {
 	switch f.field.Name {
 	case "viewer":
 		ex.user(f.sub, ex.call.viewerPerson(ex.world))
-	case "user", "repositoryOwner":
-		ex.userByLogin(f)
+	case "user", "organization", "repositoryOwner":
+		ex.ownerByLogin(f)
 	case "repository":
 		ex.repositoryByName(f)
 	case "node":
@@ -24,16 +24,6 @@ func (ex *execution) queryField(f *chosen) bool {
 	}
 	ex.call.dataDigest = mix(ex.call.dataDigest ^ digest(ex.out.b[begin:]))
 	return true
-}
-
-func (ex *execution) userByLogin(f *chosen) {
-	login := ex.stringArg(f, "login")
-	a, ok := ex.world.accountByLogin(login)
-	if !ok {
-		ex.missing(f, "Could not resolve to a User with the login of '%s'.", login)
-		return
-	}
-	ex.user(f.sub, ex.world.person(a))
 }
 
 func (ex *execution) repositoryByName(f *chosen) {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// user writes a User; nobody is null.
+// user writes a User or an Organization; nobody is null.
 func (ex *execution) user(sel *selection, p person) {
 	if !p.known() {
 		ex.out.null()
 		return
 	}
-	ex.object(sel, "User", func(f *chosen) bool { return ex.userField(f, p) })
+	ex.object(sel, p.kind(), func(f *chosen) bool { return ex.userField(f, p) })
 }
 
 func (ex *execution) userField(f *chosen, p person) bool {

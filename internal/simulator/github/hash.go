@@ -17,6 +17,9 @@ const (
 	kindAuthors
 	kindFile
 	kindNasty
+	kindMember
+	kindTeam
+	kindPart
 )
 
 const golden = 0x9e3779b97f4a7c15

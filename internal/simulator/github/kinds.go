@@ -37,6 +37,8 @@ const (
 // The kinds of changes of the world that nasty mode makes.
 const (
 	ChangeOrdinary       = "ordinary_change" // pushes, issues, edits, merges, stars
+	ChangePart           = "part_changed"    // a comment, a label and the like was added or edited
+	ChangePartDeleted    = "part_deleted"
 	ChangeIssueDeleted   = "issue_deleted"
 	ChangeIssueShifted   = "issue_deleted_between_pages"
 	ChangeIssueRestored  = "issue_restored"

@@ -20,7 +20,11 @@ import (
 //	           repositories: ⌈pulls/100⌉ over those with issues enabled, and
 //	           ⌈pulls/100⌉ each for those without, whose pulls only their own
 //	           connection lists
-//	events     ⌈events/100⌉, at least 1
+//	events     ⌈events/100⌉, at least 1; none of an organisation
+//	members    of an organisation: its members and its teams, a page each at least
+//
+// A repository that is collected alone is found with one call, and has neither
+// profile nor events.
 type MinimumCalls struct {
 	Profile   int `json:"profile"`
 	Discovery int `json:"discovery"`
@@ -28,6 +32,7 @@ type MinimumCalls struct {
 	Issues    int `json:"issues"`
 	Pulls     int `json:"pulls"`
 	Events    int `json:"events"`
+	Members   int `json:"members,omitempty"`
 	Total     int `json:"total"`
 }
 
@@ -39,6 +44,8 @@ type TruthCounts struct {
 	Issues       int          `json:"issues"`
 	Pulls        int          `json:"pulls"`
 	Events       int          `json:"events"`
+	Members      int          `json:"members,omitempty"`
+	Teams        int          `json:"teams,omitempty"`
 	Minimum      MinimumCalls `json:"minimum_calls"`
 }
 
@@ -53,16 +60,16 @@ func (s *Server) TruthCounts(login string, at time.Time) (TruthCounts, error) {
 	w := s.world
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	a, ok := w.accountByLogin(login)
+	subject, ok := w.subjectCalled(login)
 	if !ok {
 		return TruthCounts{}, fmt.Errorf("account %s does not exist", login)
 	}
 	when := truthInstant(at)
-	out := TruthCounts{Profile: TruthProfile{ID: accountIDBase + int64(a), Login: w.login(a)}}
-	out.Events = len(w.eventIDs(a, when))
+	head := w.truthHead(subject, when)
+	out := TruthCounts{Profile: head.Profile, Events: len(head.Events), Members: len(head.Members), Teams: len(head.Teams)}
 	batched := 0
-	for _, r := range w.everOwned(a) {
-		if about, ok := r.truth(a, when); !ok || !about.holds() {
+	for _, r := range subject.repos {
+		if about, ok := r.truth(subject.eyes(r, when), when); !ok || !about.holds() {
 			continue
 		}
 		out.Repositories++
@@ -79,10 +86,17 @@ func (s *Server) TruthCounts(login string, at time.Time) (TruthCounts, error) {
 		batched += pulls
 	}
 	m := &out.Minimum
-	m.Profile, m.Events = 1, max(1, pages(out.Events))
-	m.Discovery = 2 * max(1, pages(out.Repositories))
 	m.Pulls += pages(batched)
-	m.Total = m.Profile + m.Discovery + m.Commits + m.Issues + m.Pulls + m.Events
+	switch {
+	case subject.account < 0:
+		m.Discovery = 1
+	case w.isOrganization(subject.account):
+		m.Profile, m.Discovery = 1, 2*max(1, pages(out.Repositories))
+		m.Members = max(1, pages(out.Members)) + max(1, pages(out.Teams))
+	default:
+		m.Profile, m.Discovery, m.Events = 1, 2*max(1, pages(out.Repositories)), max(1, pages(out.Events))
+	}
+	m.Total = m.Profile + m.Discovery + m.Commits + m.Issues + m.Pulls + m.Events + m.Members
 	return out, nil
 }
 

@@ -33,7 +33,7 @@ func (w *world) change(r *repo, now int64, apply func(r *repo, o *repoOverlay, n
 // record notes what an account did; what is done outside of this world leaves
 // no trace in it.
 func (w *world) record(account int, e eventRecord) {
-	if account >= 0 {
+	if account >= 0 && !w.isOrganization(account) {
 		w.events[account] = append(w.events[account], e)
 	}
 }
@@ -190,6 +190,21 @@ func (w *world) mutate(account int, now time.Time) {
 		w.drawnChange(&d, r, o, now)
 		return nil
 	})
+}
+
+// changesADay is how many things happen to each account on a day of a world that
+// goes on.
+const changesADay = 3
+
+// grow lets the world go on until an instant.
+func (w *world) grow(until time.Time) {
+	for n := int64(0); ; n++ {
+		at := time.Unix(worldEnd+n*86400/int64(changesADay*w.accounts), 0)
+		if !at.Before(until) {
+			return
+		}
+		w.mutate(int(n)%w.accounts, at)
+	}
 }
 
 func (w *world) drawnChange(d *draws, r *repo, o *repoOverlay, now int64) {

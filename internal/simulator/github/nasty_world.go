@@ -33,6 +33,8 @@ func upheavals() []upheaval {
 			u.world.drawnChange(u.d, u.repo, u.overlay, u.now)
 			return true
 		}},
+		{ChangePart, (*upset).changePart},
+		{ChangePartDeleted, (*upset).deletePart},
 		{ChangeIssueDeleted, (*upset).deleteIssue},
 		{ChangeIssueRestored, (*upset).restoreIssue},
 		{ChangeRepoDeleted, func(u *upset) bool { return u.lose(GoneDeleted) }},
@@ -84,6 +86,38 @@ func (u *upset) deleteIssue() bool {
 		return false
 	}
 	u.overlay.removed[it.number] = u.overlay.removed[it.number].begin(GoneDeleted, u.now)
+	return true
+}
+
+// changePart adds a comment, a label or the like, or edits one.
+func (u *upset) changePart() bool {
+	k := partKind(u.d.below(int64(partKinds)))
+	number := 0
+	if k.aboutItem() {
+		it, ok := u.repo.findItem(int(1 + u.d.below(int64(u.repo.lastNumber()))))
+		if !ok || k.aboutPull() && !it.pull || !u.world.touchItem(u.repo, u.overlay, it.number, u.now) {
+			return false
+		}
+		number = it.number
+	}
+	o := u.overlay.partsOf(k)
+	serial := int(u.d.below(int64(max(u.repo.lastPart(k), 1))))
+	if p, ok := u.repo.findPart(k, serial); ok && !k.aboutItem() && u.d.oneIn(2) {
+		o.edits[serial] = append(o.edits[serial], max(u.now, p.updated))
+		return true
+	}
+	o.added = append(o.added, addedPart{number: number, created: u.now})
+	return true
+}
+
+func (u *upset) deletePart() bool {
+	k := partKind(u.d.below(int64(partKinds)))
+	serial := int(u.d.below(int64(max(u.repo.lastPart(k), 1))))
+	if _, ok := u.repo.findPart(k, serial); !ok {
+		return false
+	}
+	o := u.overlay.partsOf(k)
+	o.removed[serial] = o.removed[serial].begin(GoneDeleted, u.now)
 	return true
 }
 

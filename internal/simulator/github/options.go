@@ -11,11 +11,18 @@ import (
 // from seed zero, with GitHub's own limits.
 type Options struct {
 	Seed     uint64
-	Accounts int    // default 10
-	Shape    *Shape // nil: skewed sizes and oddities as found in the wild
+	Accounts int // default 10
+	// Organizations is how many of the accounts are organisations: the last ones.
+	Organizations int
+	Shape         *Shape // nil: skewed sizes and oddities as found in the wild
 
 	Limits  Limits
 	Latency Latency
+
+	// Until lets the world go on, from where the base world ends, with some changes
+	// for every day; the zero time lets it stand still there. The same seed makes
+	// the same changes, whenever it ends.
+	Until time.Time
 
 	// MutateEvery makes one change to the world at every k-th data request;
 	// zero keeps the world still.
@@ -57,6 +64,9 @@ func Between(low, high int) Range { return Range{Min: low, Max: high} }
 // together per repository have distinct ids.
 type Shape struct {
 	Repos, Commits, Issues, Pulls Range
+	// Parts sizes each of the smaller kinds, such as comments and labels; zero leaves
+	// them to what the repository is like.
+	Parts Range
 
 	// Oddities sprinkles in empty, private and forked repositories and ones
 	// with issues disabled.

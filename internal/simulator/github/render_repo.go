@@ -34,7 +34,7 @@ func (w *renderer) userFields(p person) {
 	w.key("followers_url").join(w.base, "/users/", p.login, "/followers")
 	w.key("repos_url").join(w.base, "/users/", p.login, "/repos")
 	w.key("events_url").join(w.base, "/users/", p.login, "/events{/privacy}")
-	w.key("type").join("User")
+	w.key("type").join(p.kind())
 	w.key("site_admin").bool(false)
 }
 

@@ -28,6 +28,7 @@ type repo struct {
 	collaborates                            bool // its helper was given write access
 
 	overlay *repoOverlay // never nil
+	world   *world
 	people  [byNobody]person
 }
 
@@ -37,6 +38,7 @@ type repoOverlay struct {
 	opened  []openedItem
 	edits   map[int][]itemVersion
 	removed map[int]absences // of issues, by number
+	parts   [partKinds]*partOverlay
 	stars   []int64
 	name    string
 	touched int64 // last change to the repository's own settings
@@ -93,7 +95,7 @@ func (w *world) repo(a, index int) *repo {
 	key := w.repoKey(a, index)
 	r := &repo{
 		account: a, birth: a, index: index, id: repoID(a, index), key: key,
-		owner: w.person(a), founder: w.person(a), name: baseRepoName(key, index), overlay: pristine,
+		owner: w.person(a), founder: w.person(a), name: baseRepoName(key, index), overlay: pristine, world: w,
 	}
 	d := draws{key}
 	r.created = worldBegin + d.below(4*365*86400)
@@ -206,7 +208,7 @@ func (r *repo) empty() bool      { return r.commitCount() == 0 }
 // that follow its founder, so that both directions can be computed.
 func (w *world) helper(r *repo) person {
 	a := (r.birth + 1 + int(r.key>>40%3)) % w.accounts
-	if a == r.birth {
+	if a == r.birth || w.isOrganization(a) {
 		return r.stranger()
 	}
 	return w.person(a)
@@ -224,7 +226,7 @@ func (r *repo) visibleTo(account int) bool {
 	if gone.because(GoneDeleted) || gone.because(GoneNoPermission) {
 		return false
 	}
-	return !r.private || account == r.account
+	return !r.private || account == r.account || r.world.isMember(r.account, account)
 }
 
 // repoByID also finds what is deleted; it does not find what an account took

@@ -14,6 +14,10 @@ func (c *call) serveRepo(w *renderer) {
 	if c.heavyListing(r) {
 		return
 	}
+	if _, ok := partEndpoints[c.route.endpoint]; ok {
+		c.serveParts(w, r)
+		return
+	}
 	switch c.route.endpoint {
 	case endpointCommits:
 		c.serveCommits(w, r)

@@ -13,6 +13,11 @@ const (
 	endpointViewer    = "viewer"
 	endpointEvents    = "events"
 	endpointUserRepos = "user_repos"
+	endpointMembers   = "members"
+	endpointTeams     = "teams"
+
+	endpointPublicMembers = "public_members"
+
 	endpointRepo      = "repo"
 	endpointCommits   = "commits"
 	endpointCommit    = "commit"
@@ -68,6 +73,14 @@ func parseRoute(method, path string) route {
 			return other
 		}
 		return userRoute(route{userID: id}, rest[1:])
+	case first == "orgs" && len(rest) > 0:
+		return orgRoute(route{login: rest[0]}, rest[1:])
+	case first == "organizations" && len(rest) > 0:
+		id, err := strconv.ParseInt(rest[0], 10, 64)
+		if err != nil {
+			return other
+		}
+		return orgRoute(route{userID: id}, rest[1:])
 	case first == "repos" && len(rest) > 1:
 		return repoRoute(route{login: rest[0], name: rest[1]}, rest[2:])
 	case first == "repositories" && len(rest) > 0:
@@ -94,10 +107,30 @@ func userRoute(r route, rest []string) route {
 	return r
 }
 
+func orgRoute(r route, rest []string) route {
+	r.endpoint = endpointOther
+	if len(rest) != 1 {
+		return r
+	}
+	switch rest[0] {
+	case "members":
+		r.endpoint = endpointMembers
+	case "public_members":
+		r.endpoint = endpointPublicMembers
+	case "teams":
+		r.endpoint = endpointTeams
+	}
+	return r
+}
+
 func repoRoute(r route, rest []string) route {
 	r.endpoint = endpointOther
 	if len(rest) == 0 {
 		r.endpoint = endpointRepo
+		return r
+	}
+	if part := partRoute(strings.Join(rest, "/")); part != "" {
+		r.endpoint, r.tail = part, "/"+strings.Join(rest, "/")
 		return r
 	}
 	list, single := repoEndpoints(rest[0])
@@ -170,6 +203,8 @@ func (c *call) render() {
 		c.serveViewer(w)
 	case endpointUser, endpointEvents, endpointUserRepos:
 		c.serveAccount(w)
+	case endpointMembers, endpointPublicMembers, endpointTeams:
+		c.serveOrganization(w)
 	case endpointOther:
 		c.notFound()
 	default:

@@ -53,6 +53,7 @@ func New(o Options) *Server {
 		buffers: newBufferPool(),
 		revoked: map[string]bool{},
 	}
+	s.world.grow(o.Until)
 	if o.Nasty != nil {
 		if err := s.SetNasty(*o.Nasty); err != nil {
 			panic("simulated GitHub: " + err.Error())
@@ -97,7 +98,8 @@ func (s *Server) Repos(login string) []Repo {
 	return out
 }
 
-// Token is the account's credential, empty for an unknown login.
+// Token is the account's credential, that of a member for an organisation, and
+// empty for an unknown login.
 func (s *Server) Token(login string) string { return s.nthToken(login, 1) }
 
 // Token2 is another credential of the same account. Both share one ration.
@@ -109,6 +111,9 @@ func (s *Server) nthToken(login string, nth int) string {
 	a, ok := s.world.accountByLogin(login)
 	if !ok {
 		return ""
+	}
+	if s.world.isOrganization(a) {
+		a = s.world.lead(a)
 	}
 	return s.world.token(a, nth)
 }

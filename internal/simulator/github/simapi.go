@@ -72,11 +72,10 @@ const truthChunk = 1000
 // WriteTruth streams the JSON of Truth in constant memory.
 func (s *Server) WriteTruth(to io.Writer, login string, at time.Time) error {
 	s.world.mu.RLock()
-	a, ok := s.world.accountByLogin(login)
+	subject, ok := s.world.subjectCalled(login)
 	head := Truth{}
 	if ok {
-		head.Profile = TruthProfile{ID: accountIDBase + int64(a), Login: s.world.login(a)}
-		head.Events = s.world.eventIDs(a, truthInstant(at))
+		head = s.world.truthHead(subject, truthInstant(at))
 	}
 	s.world.mu.RUnlock()
 	if !ok {
@@ -86,9 +85,15 @@ func (s *Server) WriteTruth(to io.Writer, login string, at time.Time) error {
 	out.raw(`{"profile":`)
 	out.json(head.Profile)
 	out.raw(`,"repositories":[`)
-	out.repositories(a)
+	out.repositories(subject)
 	out.raw(`],"events":`)
 	out.json(head.Events)
+	if subject.account >= 0 && len(head.Members) > 0 {
+		out.raw(`,"members":`)
+		out.json(head.Members)
+		out.raw(`,"teams":`)
+		out.json(head.Teams)
+	}
 	out.raw("}\n")
 	if out.err != nil {
 		return out.err
@@ -118,19 +123,17 @@ func (t *truthWriter) json(value any) {
 	t.raw(string(encoded))
 }
 
-func (t *truthWriter) repositories(account int) {
+func (t *truthWriter) repositories(subject truthSubject) {
 	w := t.server.world
-	w.mu.RLock()
-	owned := w.everOwned(account)
-	w.mu.RUnlock()
 	first := true
-	for _, r := range owned {
+	for _, r := range subject.repos {
 		w.mu.RLock()
 		r := w.repo(r.birth, r.index)
-		about, ok := r.truth(account, t.at)
+		about, ok := r.truth(subject.eyes(r, t.at), t.at)
 		commits, last := r.serials(), r.lastNumber()
 		if about.holds() {
 			about.Lost = w.truthLost(r, t.at)
+			about.Parts = w.truthParts(r, t.at)
 		}
 		w.mu.RUnlock()
 		if !ok {

@@ -99,6 +99,7 @@ type WorldOrder struct {
 	Count  int    `json:"count,omitempty"` // commits or stars; default 1
 	Drop   int    `json:"drop,omitempty"`  // of a force push
 	To     string `json:"to,omitempty"`    // the new owner or name
+	Kind   string `json:"kind,omitempty"`  // of a part, such as comment
 }
 
 // Change makes the change that an order describes.
@@ -112,6 +113,9 @@ func (s *Server) Change(order WorldOrder) error {
 		"close_issue":     func() error { return s.CloseIssue(repo, order.Number) },
 		"reopen_issue":    func() error { return s.ReopenIssue(repo, order.Number) },
 		"merge_pull":      func() error { return s.MergePull(repo, order.Number) },
+		"add_part":        func() error { return s.AddPart(repo, order.Kind, order.Number) },
+		"edit_part":       func() error { return s.EditPart(repo, order.Kind, order.Number) },
+		"delete_part":     func() error { return s.DeletePart(repo, order.Kind, order.Number) },
 		"star":            func() error { return s.Star(repo, count) },
 		"delete_issue":    func() error { return s.DeleteIssue(repo, order.Number) },
 		"restore_issue":   func() error { return s.RestoreIssue(repo, order.Number) },

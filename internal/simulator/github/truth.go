@@ -5,16 +5,21 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
-// Truth is what a complete collection of an account with its own token must
-// contain. A repository that is gone is listed and marked with the reason, but
+// Truth is what a complete collection of an account with its own token, or of one
+// repository (owner/name) with its owner's, must contain. Of a repository that is
+// collected alone there is no profile. A repository that is gone is listed and marked with the reason, but
 // holds nothing a collection could be asked for.
 type Truth struct {
 	Profile      TruthProfile      `json:"profile"`
 	Repositories []TruthRepository `json:"repositories"`
 	Events       []string          `json:"events"`
+	// Members and Teams are an organisation's, as its members see them.
+	Members []TruthMember `json:"members,omitempty"`
+	Teams   []TruthTeam   `json:"teams,omitempty"`
 }
 
 // TruthProfile identifies the account.
@@ -25,24 +30,26 @@ type TruthProfile struct {
 
 // TruthRepository is one repository with all it holds.
 type TruthRepository struct {
-	ID             int64         `json:"id"`
-	Name           string        `json:"name"`
-	FullName       string        `json:"full_name"`
-	Fork           bool          `json:"fork"`
-	Private        bool          `json:"private"`
-	Stars          int64         `json:"stars"`
-	Language       string        `json:"language"`
-	Empty          bool          `json:"empty"`
-	IssuesDisabled bool          `json:"issues_disabled"`
-	Deleted        bool          `json:"deleted"`
-	Blocked        bool          `json:"blocked"`
-	Gone           string        `json:"gone,omitempty"` // why, empty while it is there
-	GoneSince      *time.Time    `json:"gone_since,omitempty"`
-	MovedTo        string        `json:"moved_to,omitempty"` // of a transferred one, its name there
-	Lost           []TruthLost   `json:"lost,omitempty"`     // what it once held
-	Commits        []TruthCommit `json:"commits"`
-	Issues         []TruthItem   `json:"issues"`
-	Pulls          []TruthItem   `json:"pulls"`
+	ID             int64       `json:"id"`
+	Name           string      `json:"name"`
+	FullName       string      `json:"full_name"`
+	Fork           bool        `json:"fork"`
+	Private        bool        `json:"private"`
+	Stars          int64       `json:"stars"`
+	Language       string      `json:"language"`
+	Empty          bool        `json:"empty"`
+	IssuesDisabled bool        `json:"issues_disabled"`
+	Deleted        bool        `json:"deleted"`
+	Blocked        bool        `json:"blocked"`
+	Gone           string      `json:"gone,omitempty"` // why, empty while it is there
+	GoneSince      *time.Time  `json:"gone_since,omitempty"`
+	MovedTo        string      `json:"moved_to,omitempty"` // of a transferred one, its name there
+	Lost           []TruthLost `json:"lost,omitempty"`     // what it once held
+	// Parts are the smaller things that it holds, by kind.
+	Parts   map[string][]TruthPart `json:"parts,omitempty"`
+	Commits []TruthCommit          `json:"commits"`
+	Issues  []TruthItem            `json:"issues"`
+	Pulls   []TruthItem            `json:"pulls"`
 }
 
 // TruthLost is something a repository held and no longer holds. What a gone
@@ -83,19 +90,20 @@ type TruthItem struct {
 func (s *Server) Truth(login string, at time.Time) (Truth, error) {
 	s.world.mu.RLock()
 	defer s.world.mu.RUnlock()
-	a, ok := s.world.accountByLogin(login)
+	subject, ok := s.world.subjectCalled(login)
 	if !ok {
 		return Truth{}, fmt.Errorf("account %s does not exist", login)
 	}
 	when := truthInstant(at)
-	t := Truth{Profile: TruthProfile{ID: accountIDBase + int64(a), Login: s.world.login(a)}, Events: s.world.eventIDs(a, when)}
-	for _, r := range s.world.everOwned(a) {
-		out, ok := r.truth(a, when)
+	t := s.world.truthHead(subject, when)
+	for _, r := range subject.repos {
+		out, ok := r.truth(subject.eyes(r, when), when)
 		if !ok {
 			continue
 		}
 		if out.holds() {
 			out.Lost = s.world.truthLost(r, when)
+			out.Parts = s.world.truthParts(r, when)
 			out.Commits = slices.Collect(s.world.truthCommits(r, 0, r.serials(), when))
 			out.Issues = slices.Collect(s.world.truthItems(r, 1, r.lastNumber(), false, when))
 			out.Pulls = slices.Collect(s.world.truthItems(r, 1, r.lastNumber(), true, when))
@@ -103,6 +111,45 @@ func (s *Server) Truth(login string, at time.Time) (Truth, error) {
 		t.Repositories = append(t.Repositories, out)
 	}
 	return t, nil
+}
+
+// truthSubject is what a truth is about: an account, or one repository.
+type truthSubject struct {
+	account int // -1 if it is a repository alone
+	repos   []*repo
+}
+
+// eyes is the account that a repository is looked at from: one that is collected
+// by itself goes with its owner.
+func (t *truthSubject) eyes(r *repo, at int64) int {
+	if t.account < 0 {
+		return r.ownerAt(at).account
+	}
+	return t.account
+}
+
+// subjectCalled finds an account by its login or a repository by its full name,
+// also by a former one.
+func (w *world) subjectCalled(name string) (truthSubject, bool) {
+	if owner, repository, ok := strings.Cut(name, "/"); ok {
+		r, found := w.repoByName(owner, repository)
+		return truthSubject{account: -1, repos: []*repo{r}}, found
+	}
+	a, ok := w.accountByLogin(name)
+	if !ok {
+		return truthSubject{}, false
+	}
+	return truthSubject{account: a, repos: w.everOwned(a)}, true
+}
+
+// truthHead is a truth without repositories.
+func (w *world) truthHead(t truthSubject, at int64) Truth {
+	if t.account < 0 {
+		return Truth{Events: []string{}}
+	}
+	head := Truth{Profile: TruthProfile{ID: accountIDBase + int64(t.account), Login: w.login(t.account)}, Events: w.eventIDs(t.account, at)}
+	head.Members, head.Teams = w.truthMembers(t.account)
+	return head
 }
 
 func truthInstant(at time.Time) int64 {

@@ -13,6 +13,7 @@ const (
 	accountIDBase  = 10_000_000
 	strangerIDBase = 60_000_000
 	repoIDBase     = 100_000_000
+	teamIDBase     = 5_000_000
 	repoBits       = 14
 
 	latest = math.MaxInt64
@@ -30,6 +31,8 @@ type world struct {
 	seed     uint64
 	accounts int
 	shape    *Shape
+	// organizations is how many of the accounts are organisations, the last ones.
+	organizations int
 
 	mu       sync.RWMutex
 	overlays map[int64]*repoOverlay // by repository id
@@ -38,6 +41,7 @@ type world struct {
 	events   map[int][]eventRecord  // account → what happened after the base world
 	gone     map[int]int64          // account → when it was deleted
 	changes  uint64                 // mutations made so far
+	orgs     map[int]orgOverlay     // organisations, by account
 }
 
 func newWorld(o Options) *world {
@@ -50,6 +54,9 @@ func newWorld(o Options) *world {
 		received: map[int][]int64{},
 		events:   map[int][]eventRecord{},
 		gone:     map[int]int64{},
+		orgs:     map[int]orgOverlay{},
+
+		organizations: min(o.Organizations, o.Accounts-1),
 	}
 }
 
@@ -58,9 +65,18 @@ type person struct {
 	id      int64
 	login   string
 	account int // -1 for people without an account in this world
+	org     bool
 }
 
 func (p person) known() bool { return p.login != "" }
+
+// kind is what GitHub calls an owner of this kind.
+func (p person) kind() string {
+	if p.org {
+		return "Organization"
+	}
+	return "User"
+}
 
 func (w *world) accountKey(a int) uint64 { return derive(w.seed, kindAccount, uint64(a)) }
 
@@ -70,7 +86,7 @@ func (w *world) login(a int) string {
 }
 
 func (w *world) person(a int) person {
-	return person{id: accountIDBase + int64(a), login: w.login(a), account: a}
+	return person{id: accountIDBase + int64(a), login: w.login(a), account: a, org: w.isOrganization(a)}
 }
 
 // accountByLogin reads the index off the login's end, so no table is needed.
@@ -113,7 +129,7 @@ func (w *world) accountByToken(token string) (int, bool) {
 	}
 	a, err := strconv.ParseInt(token[4:11], 16, 32)
 	nth := int(token[11] - '0')
-	if err != nil || nth < 1 || nth > 2 || !w.accountExists(int(a)) {
+	if err != nil || nth < 1 || nth > 2 || !w.accountExists(int(a)) || w.isOrganization(int(a)) {
 		return 0, false
 	}
 	return int(a), w.token(int(a), nth) == token

@@ -86,10 +86,14 @@ func readCheck(s *Source, c *call, a *answer) source.Result {
 	d := s.discovery(c, a)
 	d.tag, d.again = againTag, true
 	d.res.Items = 1
+	if !c.takes(&r) {
+		return d.res
+	}
 	d.listed(r)
 	if s.opt.NoGraphQL || r.Node == "" {
 		d.res.Documents = append(d.res.Documents, d.document(r))
 		d.listings(r)
+		d.resources(r)
 		return d.res
 	}
 	ref := r.repoRef

@@ -22,6 +22,12 @@ const (
 	settingContributed  = "contributed"
 	settingOwnCommits   = "own-commits"
 	settingNoGraphQL    = "no-graphql"
+	settingInclude      = "include"
+	settingResources    = "resources"
+	settingExclude      = "exclude"
+	settingForks        = "forks"
+	settingArchived     = "archived"
+	settingVisibility   = "visibility"
 	settingSweepEvery   = "sweep-every"
 )
 
@@ -39,6 +45,17 @@ func Register() source.Registration {
 func check(s source.Settings, report func(setting, format string, args ...any)) {
 	if _, err := parseBase(strings.TrimRight(s.Text(settingURL), "/")); s.Text(settingURL) != "" && err != nil {
 		report(settingURL, "--%s: %v", settingURL, err)
+	}
+	for _, name := range []string{settingInclude, settingExclude} {
+		if f := (Filter{Include: patterns(s.Text(name))}); f.check() != "" {
+			report(name, "--%s: %q is not a pattern; give one such as golang/* or *-docs", name, f.check())
+		}
+	}
+	if _, unknown := resourcesOf(s.Text(settingResources)); unknown != "" {
+		report(settingResources, "--%s: there is no resource %q; there are %s, and all", settingResources, unknown, strings.Join(ResourceNames(), ", "))
+	}
+	if v := s.Text(settingVisibility); v != "" && v != "all" && v != "public" && v != "private" {
+		report(settingVisibility, "--%s is %q; it must be all, public or private", settingVisibility, v)
 	}
 }
 
@@ -74,6 +91,12 @@ func settings() []source.Setting {
 		{Name: settingCollaborator, Use: source.UseCollection, Default: false, Help: "also collect repositories that the account collaborates on"},
 		{Name: settingContributed, Use: source.UseCollection, Default: false, Help: "also collect repositories that the account contributed to"},
 		{Name: settingOwnCommits, Use: source.UseCollection, Default: false, Help: "collect the account's own commits only"},
+		{Name: settingResources, Use: source.UseCollection, Default: "", Help: resourceHelp()},
+		{Name: settingInclude, Use: source.UseCollection, Default: "", Help: "collect only repositories that match, such as golang/*,*-docs; a pattern without a slash is for the name alone"},
+		{Name: settingExclude, Use: source.UseCollection, Default: "", Help: "leave out repositories that match"},
+		{Name: settingForks, Use: source.UseCollection, Default: true, Help: "collect forks too"},
+		{Name: settingArchived, Use: source.UseCollection, Default: true, Help: "collect archived repositories too"},
+		{Name: settingVisibility, Use: source.UseCollection, Default: "all", Help: "which repositories to collect: all, public or private"},
 		{Name: settingNoGraphQL, Use: source.UseCollection, Default: false, Help: "collect by REST only, for servers without GraphQL"},
 		{Name: settingSweepEvery, Use: source.UseCollection, Default: 7 * 24 * time.Hour, Help: "how often to look for deleted issues and pulls; negative means never"},
 	}
@@ -82,9 +105,33 @@ func settings() []source.Setting {
 // OptionsOf are the options that settings stand for.
 func OptionsOf(s source.Settings) Options {
 	return Options{
+		Filter: filterOf(s), Resources: wantedResources(s),
 		BaseURL: s.Text(settingURL), Collaborator: s.Bool(settingCollaborator), Contributed: s.Bool(settingContributed),
 		OnlyOwnCommits: s.Bool(settingOwnCommits), NoGraphQL: s.Bool(settingNoGraphQL), SweepEvery: s.Duration(settingSweepEvery),
 	}
+}
+
+// wantedResources are those that were set; one that does not exist is left to New,
+// which refuses it.
+func wantedResources(s source.Settings) []string {
+	names, unknown := resourcesOf(s.Text(settingResources))
+	if unknown != "" {
+		return []string{unknown}
+	}
+	return names
+}
+
+func filterOf(s source.Settings) Filter {
+	// What was not set at all is the zero of its type, not the default.
+	unset := func(name string) bool { return s[name] == nil }
+	f := Filter{
+		Include: patterns(s.Text(settingInclude)), Exclude: patterns(s.Text(settingExclude)),
+		NoForks: !unset(settingForks) && !s.Bool(settingForks), NoArchived: !unset(settingArchived) && !s.Bool(settingArchived),
+	}
+	if v := s.Text(settingVisibility); v != "all" {
+		f.Visibility = v
+	}
+	return f
 }
 
 // probe asks for something that costs nothing.

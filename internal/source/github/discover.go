@@ -54,9 +54,14 @@ func readDiscovery(s *Source, c *call, a *answer, user gjson.Result, unknown hol
 	d.finish(k)
 	if c.Job.Type == DiscoverReposPushed {
 		d.res.Owner = ownerName(c.Token, view(a.body).Get("data.viewer.databaseId"))
+		org := int64(0)
+		d.res.Target = domain.TargetUser
+		if text(user.Get("__typename")) == "Organization" {
+			d.res.Target, org = domain.TargetOrganization, user.Get("databaseId").Int()
+		}
 		if c.p.page() == 1 && !c.p.Alone {
 			// First, so that no bucket is idle while another is busy.
-			roots := s.otherRoots(c.Run)
+			roots := s.otherRoots(c.Run, org)
 			if d.fetched.Before(c.Cursors[pollKey(c.Run.Login)]) {
 				roots = slices.DeleteFunc(roots, func(r domain.JobSpec) bool { return r.Type == UserEvents })
 			}
@@ -135,11 +140,14 @@ func (d *discovery) node(body []byte, i int, unknown holes) (end int, wrong stri
 		return end, d.nameless()
 	}
 	d.met(r.ID)
+	r.External = !d.c.owns(r.Name)
+	if r.whole() && !d.c.takes(&r) {
+		return end, ""
+	}
 	if len(unknown) > 0 || !r.whole() || threads && !r.threads.known() {
 		d.askAlone(r)
 		return end, ""
 	}
-	r.External = !d.c.owns(r.Name)
 	d.repository(r)
 	return end, ""
 }
@@ -188,6 +196,7 @@ func (d *discovery) repository(r repository) {
 	if walk != DiscoverReposPushed {
 		d.issuesAndPulls(r)
 		d.addSweeps(r, BucketGraphQL)
+		d.resources(r)
 	}
 }
 

@@ -35,11 +35,12 @@ func readRepos(s *Source, c *call, a *answer) source.Result {
 		r.External = !c.owns(r.Name)
 		on.add(r.ID)
 		d.met(r.ID)
-		if !d.withheld(r) {
+		if c.takes(&r) && !d.withheld(r) {
 			d.listed(r)
 			d.res.Documents = append(d.res.Documents, d.document(r))
 			d.listings(r)
 			d.addSweeps(r, BucketCore)
+			d.resources(r)
 		}
 		return end, ""
 	})

@@ -39,6 +39,7 @@ type driver struct {
 	done     map[string]bool
 	failures []string
 	verdict  source.Verdict
+	target   domain.Target
 	free     int
 	asked    map[string]int // cost by bucket
 	pages    map[string]int
@@ -149,6 +150,9 @@ func (d *driver) keep(spec domain.JobSpec, res source.Result) {
 	for _, p := range res.Stored {
 		d.stored[p.Key] = p
 	}
+	if res.Target != "" {
+		d.target = res.Target
+	}
 	ledger := CursorKey(spec.Type, spec.Resource)
 	d.pages[ledger]++
 	d.known[ledger] = max(d.known[ledger], res.Pages)
@@ -175,6 +179,9 @@ func (d *driver) store(doc document.Document) {
 func (d *driver) flag(gone document.Absence) {
 	if gone.Why == "" || gone.Since.IsZero() || gone.Account != testAccount || (gone.Kind == "") != gone.NotSeenSince.IsZero() {
 		d.t.Errorf("absence %+v", gone)
+	}
+	if kind := Kinds().Of(gone.Kind); gone.Kind != "" && (kind == nil || kind.Independent || gone.Repository == 0) {
+		d.t.Errorf("stores refuse the absence %+v", gone)
 	}
 	if gone.Kind == "" {
 		d.vanished[gone.Repository] = gone

@@ -3,6 +3,7 @@ package github
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 
 	"sluice/internal/source"
@@ -18,19 +19,21 @@ func hook() *source.Hook {
 	}
 }
 
-// hookLogins lists whom an event is about: whose repository, and who did it.
+// hookLogins lists whom an event is about: whose repository, who did it, and the
+// repository itself.
 func hookLogins(mediaType string, text []byte) []string {
 	var event struct {
 		Repository struct {
-			Owner struct{ Login string }
+			FullName string `json:"full_name"`
+			Owner    struct{ Login string }
 		}
 		Sender struct{ Login string }
 	}
 	// What is no such object names nobody.
 	_ = json.Unmarshal(hookPayload(mediaType, text), &event)
 	var logins []string
-	for _, login := range []string{event.Repository.Owner.Login, event.Sender.Login} {
-		if login != "" && (len(logins) == 0 || !strings.EqualFold(logins[0], login)) {
+	for _, login := range []string{event.Repository.Owner.Login, event.Sender.Login, event.Repository.FullName} {
+		if login != "" && !slices.ContainsFunc(logins, func(other string) bool { return strings.EqualFold(other, login) }) {
 			logins = append(logins, login)
 		}
 	}

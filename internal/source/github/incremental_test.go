@@ -266,7 +266,7 @@ func exactWhileChanging(t *testing.T, shape *sim.Shape) {
 		d.run(anchor)
 		d.noFailures()
 		got := d.lines()
-		for key := range (expect{true}).lines(mustTruth(t, w, login, anchor)) {
+		for key := range (expect{measured: true}).lines(mustTruth(t, w, login, anchor)) {
 			if _, ok := got[key]; !ok && !strings.HasPrefix(key, "event ") {
 				t.Errorf("%s existed at the anchor and was missed", key)
 			}

@@ -18,6 +18,18 @@ const (
 	DiscoverReposUpdated = "DISCOVER_REPOS_UPDATED"
 	DiscoverContributed  = "DISCOVER_REPOS_CONTRIBUTED"
 	DiscoverRepo         = "DISCOVER_REPO"
+	DiscoverTarget       = "DISCOVER_TARGET"
+	OrgMembers           = "ORG_MEMBERS"
+	OrgTeams             = "ORG_TEAMS"
+	RepoComments         = "REPO_COMMENTS"
+	RepoReviewComments   = "REPO_REVIEW_COMMENTS"
+	RepoReleases         = "REPO_RELEASES"
+	RepoLabels           = "REPO_LABELS"
+	RepoMilestones       = "REPO_MILESTONES"
+	RepoReviews          = "REPO_REVIEWS"
+	SweepReviews         = "SWEEP_REVIEWS"
+	SweepComments        = "SWEEP_COMMENTS"
+	SweepReviewComments  = "SWEEP_REVIEW_COMMENTS"
 	CheckRepo            = "CHECK_REPO"
 	CommitStats          = "COMMIT_STATS"
 	RepoCommits          = "REPO_COMMITS"
@@ -79,7 +91,8 @@ type params struct {
 	Of      string   `json:"of,omitempty"`
 	// Again marks a batch that asks once more for what an answer left out.
 	Again bool `json:"again,omitempty"`
-	// Full makes a commit walk ignore the cursor. Head and Total are what its
+	// Full makes a commit walk ignore the cursor, and a listing ask without
+	// conditions. Head and Total are what its
 	// first page said about the whole history.
 	Full  bool   `json:"full,omitempty"`
 	Head  string `json:"head,omitempty"`
@@ -98,6 +111,10 @@ type params struct {
 	Part string `json:"part,omitempty"`
 	// Unlisted marks a look at a repository that a listing did not have.
 	Unlisted bool `json:"unlisted,omitempty"`
+	// Slice is the instant at which a page of a stream begins.
+	Slice int64 `json:"slice,omitempty"`
+	// Org is the id of the organisation whose listing it is.
+	Org int64 `json:"org,omitempty"`
 	// Moved marks a job that already follows a redirect.
 	Moved bool `json:"moved,omitempty"`
 }
@@ -147,7 +164,7 @@ func (p params) key(page string) string {
 func (p params) spec(typ, resource, pageKey, bucket string) domain.JobSpec {
 	class := domain.ClassChild
 	switch typ {
-	case DiscoverReposPushed, UserProfile, DiscoverReposUpdated, DiscoverContributed, DiscoverRepo:
+	case DiscoverReposPushed, UserProfile, DiscoverReposUpdated, DiscoverContributed, DiscoverRepo, DiscoverTarget:
 		class = domain.ClassWalk
 	}
 	// Nothing in params can fail to encode.

@@ -15,11 +15,20 @@ const (
 	KindIssue      document.Kind = "issue"
 	KindPull       document.Kind = "pull"
 	KindEvent      document.Kind = "event"
+	KindMember     document.Kind = "member"
+	KindTeam       document.Kind = "team"
+	KindComment    document.Kind = "comment"
+	KindRelease    document.Kind = "release"
+	KindLabel      document.Kind = "label"
+	KindMilestone  document.Kind = "milestone"
+
+	KindReview        document.Kind = "review"
+	KindReviewComment document.Kind = "review_comment"
 )
 
 // Kinds declares what is collected and the columns of its tables.
 func Kinds() document.Kinds {
-	return document.Kinds{
+	return append(document.Kinds{
 		{Kind: KindRepository, Source: Name, Plural: "repositories", Container: true, CountedAs: document.RoleRepository,
 			Doc: "repositories that the account owns, or that were collected beside them", Columns: repositoryColumns(),
 			Labels: "topics", Read: fromPayload(ownRepository)},
@@ -33,7 +42,11 @@ func Kinds() document.Kinds {
 			Doc: "what the account did lately, as its timeline tells it", Columns: eventColumns(), Read: fromPayload(ownEvent)},
 		{Kind: KindProfile, Source: Name, Plural: "profiles",
 			Doc: "what an account says of itself", Columns: profileColumns(), Read: fromPayload(ownProfile)},
-	}
+		{Kind: KindMember, Source: Name, Plural: "members",
+			Doc: "who belongs to an organisation, as far as the token may see", Columns: memberColumns(), Read: fromPayload(ownMember)},
+		{Kind: KindTeam, Source: Name, Plural: "teams",
+			Doc: "the teams of an organisation, as far as the token may see", Columns: teamColumns(), Read: fromPayload(ownTeam)},
+	}, kindsOfResources()...)
 }
 
 // table is the columns of a kind between those that begin and end every table.

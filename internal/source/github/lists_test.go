@@ -43,7 +43,7 @@ func TestDeletionBetweenPagesSkipsNothing(t *testing.T) {
 			c.run(d)
 			d.noFailures()
 			got := d.lines()
-			for key := range (expect{!opt.NoGraphQL}).lines(mustTruth(t, w, login, time.Time{})) {
+			for key := range (expect{measured: !opt.NoGraphQL}).lines(mustTruth(t, w, login, time.Time{})) {
 				if _, ok := got[key]; !ok {
 					t.Errorf("%s was skipped", key)
 				}
@@ -310,7 +310,7 @@ func TestFieldThatGitHubDoesNotKnow(t *testing.T) {
 			t.Errorf("%s: nothing was refused", part)
 		}
 		got := d.lines()
-		for key := range (expect{true}).lines(mustTruth(t, w, login, time.Time{})) {
+		for key := range (expect{measured: true}).lines(mustTruth(t, w, login, time.Time{})) {
 			if _, ok := got[key]; !ok {
 				t.Errorf("%s: %s is missing", part, key)
 				break

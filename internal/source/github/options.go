@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,11 @@ type Options struct {
 	Contributed bool
 	// OnlyOwnCommits leaves out the commits of others.
 	OnlyOwnCommits bool
+	// Resources are what is collected of repositories beside commits, issues and
+	// pull requests, by their names (ResourceNames).
+	Resources []string
+	// Filter chooses among the repositories of users and organisations.
+	Filter Filter
 	// NoGraphQL collects by REST alone, for servers without GraphQL. It takes
 	// one call for each commit, and sees only the repositories that the
 	// account owns and shows to everybody.
@@ -74,6 +80,14 @@ func New(opt Options) (*Source, error) {
 	}
 	if opt.Timeout < 0 || opt.MaxBody < 0 || opt.MaxPayload < 0 || opt.Overlap < 0 {
 		return nil, domain.Errorf(domain.CodeInvalid, "github: timeout, sizes and overlap cannot be negative")
+	}
+	for _, name := range opt.Resources {
+		if !slices.Contains(ResourceNames(), name) {
+			return nil, domain.Errorf(domain.CodeInvalid, "github: there is no resource %q; there are %s", name, strings.Join(ResourceNames(), ", "))
+		}
+	}
+	if pattern := opt.Filter.check(); pattern != "" {
+		return nil, domain.Errorf(domain.CodeInvalid, "github: %q is not a pattern; give one such as golang/* or *-docs", pattern)
 	}
 	rest, err := parseBase(opt.BaseURL)
 	if err != nil {

@@ -53,6 +53,9 @@ func (s *Source) understand(c *call, op operation, a *answer) source.Result {
 		return source.Result{Verdict: source.Done, Cursors: []domain.Cursor{c.cursor(c.Job.Type)}}
 	case code == http.StatusUnavailableForLegalReasons:
 		return s.blocked(c, a)
+	case code == http.StatusGone && c.beside():
+		// Switched off in this repository.
+		return source.Result{Verdict: source.Done, Pages: 1, Cursors: []domain.Cursor{c.cursor(c.Job.Type)}}
 	case code == http.StatusGone:
 		return withdrawn(c, a)
 	case code == http.StatusUnprocessableEntity:
@@ -184,8 +187,18 @@ func exhausted(said string) source.Result {
 // forbidden is a refusal for want of permission. A look at a repository by its
 // id that is refused has found out what it was to find out.
 func (s *Source) forbidden(c *call, a *answer, said string) source.Result {
-	if c.Job.Type == CheckRepo {
+	switch c.Job.Type {
+	case CheckRepo:
 		return confirmed(c, s.serverTime(a), document.GoneForbidden)
+	case DiscoverTarget:
+		if len(c.unmet()) > 0 {
+			return c.missingTarget()
+		}
+	}
+	if l, ok := listingFor(c.Job.Type); ok {
+		if res, hidden := l.hidden(c); hidden {
+			return res
+		}
 	}
 	return c.lacksPermission(a, said)
 }
@@ -211,10 +224,20 @@ func (c *call) lacksPermission(a *answer, said string) source.Result {
 // blocked flags a repository that GitHub withholds. It says so itself, and by
 // the repository's id: that needs no second look.
 func (s *Source) blocked(c *call, a *answer) source.Result {
-	if c.p.Repo == nil {
+	switch {
+	case c.Job.Type == DiscoverTarget && len(c.unmet()) > 0:
+		return c.missingTarget()
+	case c.p.Repo == nil:
 		return withdrawn(c, a)
 	}
 	return confirmed(c, s.serverTime(a), document.GoneBlocked)
+}
+
+// beside reports whether the job is about something that a repository need not have.
+func (c *call) beside() bool {
+	_, listed := listingFor(c.Job.Type)
+	_, streamed := streamFor(c.Job.Type)
+	return listed || streamed
 }
 
 // withdrawn records what GitHub will not give any more, such as issues that
@@ -224,11 +247,18 @@ func withdrawn(c *call, a *answer) source.Result {
 }
 
 func (s *Source) notFound(c *call, a *answer) source.Result {
+	if l, ok := listingFor(c.Job.Type); ok {
+		if res, hidden := l.hidden(c); hidden {
+			return res
+		}
+	}
 	switch {
 	case c.Job.Type == CheckRepo:
 		return confirmed(c, s.serverTime(a), document.GoneDeleted)
 	case c.p.Repo != nil:
 		return c.lookAgain()
+	case c.Job.Type == DiscoverTarget:
+		return c.missingTarget()
 	case len(c.p.Repos) > 0:
 		return malformed("none of several repositories exists")
 	}
@@ -239,10 +269,14 @@ func (s *Source) notFound(c *call, a *answer) source.Result {
 // that was there a moment ago, or in an earlier run, is asked for once more
 // before that is believed.
 func unknownLogin(c *call) source.Result {
-	if known := len(c.Cursors) > 0 || c.Job.Class != domain.ClassDiscovery; known && c.Job.Failures == 0 {
-		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "GitHub says that it no longer has the user %q", c.Run.Login)}
+	what := "unknown login %q: GitHub has no such user or organisation"
+	if isRepository(c.Run.Login) {
+		what = "unknown repository %q: GitHub has none of that name, or the token may not see it"
 	}
-	return source.Result{Verdict: source.FailRun, Failure: failure(domain.FailureNotFound, "unknown login %q: GitHub has no such user", c.Run.Login)}
+	if known := len(c.Cursors) > 0 || c.Job.Class != domain.ClassDiscovery; known && c.Job.Failures == 0 {
+		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "GitHub says that it no longer has %q", c.Run.Login)}
+	}
+	return source.Result{Verdict: source.FailRun, Failure: failure(domain.FailureNotFound, what, c.Run.Login)}
 }
 
 func (s *Source) unprocessable(c *call, a *answer) source.Result {

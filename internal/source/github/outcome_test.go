@@ -168,7 +168,7 @@ var outcomes = map[string]outcome{
 	"404 login": {job: UserProfile, reply: reply{status: 404, body: `{"message":"Not Found"}`}, class: domain.ClassDiscovery,
 		verdict: source.FailRun, kind: domain.FailureNotFound, says: `unknown login "octo"`},
 	"404 login that was there": {job: UserProfile, reply: reply{status: 404, body: `{"message":"Not Found"}`},
-		verdict: source.Retry, kind: domain.FailureServer, says: "no longer has the user"},
+		verdict: source.Retry, kind: domain.FailureServer, says: "no longer has"},
 	"404 login that was there, again": {job: UserProfile, reply: reply{status: 404, body: `{"message":"Not Found"}`}, failures: 1,
 		verdict: source.FailRun, kind: domain.FailureNotFound, says: `unknown login "octo"`},
 	"404 repository, second look": {job: CheckRepo, reply: reply{status: 404, body: `{"message":"Not Found"}`},

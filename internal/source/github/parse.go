@@ -49,8 +49,10 @@ func (c *call) inherit(f *document.Fields) {
 	f.Fork, f.Private, f.External = r.Fork, r.Private, r.External
 }
 
+// owns reports whether a repository is the account's own; what is collected by itself
+// is, whoever it belongs to by now.
 func (c *call) owns(fullName string) bool {
-	return strings.EqualFold(ownerOf(fullName), c.Run.Login)
+	return isRepository(c.Run.Login) || strings.EqualFold(ownerOf(fullName), c.Run.Login)
 }
 
 // pageOf begins the result of a page, with room for about as many documents as

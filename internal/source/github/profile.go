@@ -50,6 +50,9 @@ func readProfile(_ *Source, c *call, a *answer) source.Result {
 	res := source.Result{Verdict: source.Done, Documents: []document.Document{doc}, Items: 1, Pages: 1}
 	c.remember(&res, linked{etag: a.header.Get("Etag")})
 	res.Cursors = []domain.Cursor{c.cursor(UserProfile)}
+	if c.opt.NoGraphQL && doc.State == "Organization" {
+		res.Target, res.Next = domain.TargetOrganization, organizationJobs(c.Run, id)
+	}
 	return res
 }
 

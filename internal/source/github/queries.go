@@ -10,9 +10,10 @@ import (
 type queries struct {
 	pushedUp, pushedDown, updated, contributed  []byte
 	repository, repositoryCommits               []byte
-	repositoryThreads                           []byte
+	repositoryThreads, target                   []byte
 	history, historyChanges                     []byte
 	pulls, pullsChanged, pullsByID, pullsOfMany []byte
+	reviews, reviewsChanged, reviewsMore        []byte
 }
 
 // rateLimit is asked in every query: the headers do not tell a query's cost.
@@ -63,11 +64,11 @@ func newQueries(opt Options) queries {
 		affiliations = "OWNER,COLLABORATOR,ORGANIZATION_MEMBER"
 	}
 	repositories := func(field, direction, fields, beside string) []byte {
-		return jsonString(fmt.Sprintf(`query($login:String!,$after:String,$first:Int!){user(login:$login){id repositories(first:$first,after:$after,`+
+		return jsonString(fmt.Sprintf(`query($login:String!,$after:String,$first:Int!){user:repositoryOwner(login:$login){__typename id ...on Organization{databaseId} repositories(first:$first,after:$after,`+
 			`ownerAffiliations:[%s],orderBy:{field:%s,direction:%s}){%s nodes{%s}}}%s%s}`,
 			affiliations, field, direction, pageInfo, fields, beside, rateLimit))
 	}
-	return queries{
+	q := queries{
 		pushedUp:   repositories("PUSHED_AT", "ASC", repositoryFields+commitCount, viewer),
 		pushedDown: repositories("PUSHED_AT", "DESC", repositoryFields, viewer),
 		updated:    repositories("UPDATED_AT", "ASC", repositoryFields+newestFields, ""),
@@ -76,8 +77,10 @@ func newQueries(opt Options) queries {
 		repository:        repositoryQuery(repositoryFields + newestFields),
 		repositoryCommits: repositoryQuery(repositoryFields),
 		repositoryThreads: repositoryQuery(repositoryBase + newestFields),
-		history:           historyQuery(opt, false),
-		historyChanges:    historyQuery(opt, true),
+		target: jsonString(`query($owner:String!,$name:String!){repository(owner:$owner,name:$name){` + repositoryFields + newestFields + commitCount +
+			`}` + viewer + rateLimit + `}`),
+		history:        historyQuery(opt, false),
+		historyChanges: historyQuery(opt, true),
 		pulls: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
 			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + labelFields + `}}}}` + rateLimit + `}`),
 		pullsChanged: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
@@ -86,6 +89,8 @@ func newQueries(opt Options) queries {
 			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + labelsOfMany + `}}}}` + rateLimit + `}`),
 		pullsByID: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on PullRequest{` + pullFields + labelFields + `}}` + rateLimit + `}`),
 	}
+	reviewQueries(&q)
+	return q
 }
 
 // repositoryQuery asks for one repository.

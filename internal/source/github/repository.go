@@ -144,7 +144,7 @@ func readOneRepository(s *Source, c *call, a *answer, node gjson.Result, unknown
 	r.External = !c.owns(r.Name)
 	d := s.discovery(c, a)
 	d.owner, d.again, d.res.Items = c.p.Owner, c.p.Tag == againTag, 1
-	if d.withheld(r) {
+	if !c.takes(&r) || d.withheld(r) {
 		return d.res
 	}
 	switch {
@@ -163,6 +163,7 @@ func readOneRepository(s *Source, c *call, a *answer, node gjson.Result, unknown
 	case len(rest) == 0 && r.threads.known():
 		d.issuesAndPulls(r)
 		d.addSweeps(r, BucketGraphQL)
+		d.resources(r)
 	case c.p.Part == "":
 		d.askPart(partThreads)
 	default:

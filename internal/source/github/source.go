@@ -15,10 +15,17 @@ var _ source.Source = (*Source)(nil)
 
 // CheckLogin refuses what GitHub would not accept as a login: up to 39 letters,
 // digits and single inner hyphens; accounts that an enterprise manages end in
-// an underscore and a short code.
+// an underscore and a short code. A repository is owner/name.
 func (s *Source) CheckLogin(login string) error {
-	if err := checkLogin(login); err != "" {
+	owner, name := splitTarget(login)
+	if err := checkLogin(owner); err != "" {
 		return domain.Errorf(domain.CodeInvalid, "that is not a GitHub login: %s", err)
+	}
+	if !isRepository(login) {
+		return nil
+	}
+	if err := checkRepositoryName(name); err != "" {
+		return domain.Errorf(domain.CodeInvalid, "that is not a GitHub repository: %s", err)
 	}
 	return nil
 }
@@ -60,8 +67,15 @@ func (s *Source) Plan(run domain.Run) ([]domain.JobSpec, error) {
 	if err := s.CheckLogin(run.Login); err != nil {
 		return nil, err
 	}
-	roots := []domain.JobSpec{params{}.spec(DiscoverReposPushed, userResource(run.Login), "", BucketGraphQL)}
+	first, bucket := DiscoverReposPushed, BucketGraphQL
+	if isRepository(run.Login) {
+		first = DiscoverTarget
+	}
 	if s.opt.NoGraphQL {
+		bucket = BucketCore
+	}
+	roots := []domain.JobSpec{params{}.spec(first, userResource(run.Login), "", bucket)}
+	if s.opt.NoGraphQL && first != DiscoverTarget {
 		roots = s.restRoots(run)
 	}
 	for i := range roots {
@@ -70,11 +84,15 @@ func (s *Source) Plan(run domain.Run) ([]domain.JobSpec, error) {
 	return roots, nil
 }
 
-// otherRoots are the first jobs of a run beside the walk by push time.
-func (s *Source) otherRoots(run domain.Run) []domain.JobSpec {
+// otherRoots are the first jobs of a run beside the walk by push time; org is the
+// id of an organisation, zero for a user.
+func (s *Source) otherRoots(run domain.Run, org int64) []domain.JobSpec {
 	user := userResource(run.Login)
 	specs := []domain.JobSpec{
 		params{}.spec(UserProfile, user, "", BucketCore), params{}.spec(DiscoverReposUpdated, user, "", BucketGraphQL),
+	}
+	if org != 0 {
+		return append(specs, organizationJobs(run, org)...)
 	}
 	if s.opt.Contributed {
 		specs = append(specs, params{}.spec(DiscoverContributed, user, "", BucketGraphQL))
@@ -121,6 +139,8 @@ func operationFor(job domain.JobSpec) (op operation, ok bool) {
 		op = operation{endpoint: "GET /users/{login}/events", request: eventsRequest, read: readEvents, on304: sameEvents, list: true}
 	case DiscoverReposUpdated:
 		op = operation{endpoint: "GET /users/{login}/repos", request: reposRequest, read: readRepos, on304: sameList, list: true}
+	case DiscoverTarget:
+		op = operation{endpoint: "GET /repos/{owner}/{name}", request: targetRequest, read: readTargetREST}
 	case CheckRepo:
 		op = operation{endpoint: "GET /repositories/{id}", request: checkRequest, read: readCheck}
 	case RepoCommits:
@@ -132,7 +152,13 @@ func operationFor(job domain.JobSpec) (op operation, ok bool) {
 	case RepoPulls, SweepPulls:
 		op = operation{endpoint: "GET /repositories/{id}/pulls", request: pullsRequest, read: readPulls, on304: sameList, list: true}
 	default:
-		return op, false
+		if l, ok := listingFor(job.Type); ok {
+			op = l.operation()
+		} else if t, ok := streamFor(job.Type); ok {
+			op = t.operation()
+		} else {
+			return op, false
+		}
 	}
 	op.cost = 1
 	return op, true
@@ -146,6 +172,8 @@ func graphqlOperation(typ string) (op operation, ok bool) {
 	case DiscoverReposUpdated, DiscoverContributed:
 		// One request for the walk and two for each of its 100 repositories.
 		op.request, op.read, op.cost = discoverRequest, graph("user", readDiscovery), 2
+	case DiscoverTarget:
+		op.request, op.read = targetRequest, graph("repository", readTarget)
 	case DiscoverRepo:
 		op.request, op.read = repositoryRequest, graph("node", readOneRepository)
 	case CommitStats:
@@ -154,6 +182,8 @@ func graphqlOperation(typ string) (op operation, ok bool) {
 		op.request, op.read, op.otherwise = pullNodesRequest, readPullNodes, splitPack
 	case SweepPulls:
 		op.request, op.read = pullNodesRequest, readPullNodes
+	case RepoReviews, SweepReviews:
+		op.request, op.read = reviewsRequest, graph("node", readReviews)
 	default:
 		return op, false
 	}

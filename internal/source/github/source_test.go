@@ -17,12 +17,12 @@ func TestCheckLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, login := range []string{"a", "octocat", "Octo-Cat-9", "0", strings.Repeat("x", 39), "mona_acme"} {
+	for _, login := range []string{"a", "octocat", "Octo-Cat-9", "0", strings.Repeat("x", 39), "mona_acme", "a/b", "octo/.github", "Octo-Cat/x_y.z-1"} {
 		if err := src.CheckLogin(login); err != nil {
 			t.Errorf("%q is refused: %v", login, err)
 		}
 	}
-	for _, login := range []string{"", "-a", "a-", "a--b", "a b", "a/b", "a_", "_a", "a_b_c", "é", "a\n", "../x", "a?b", strings.Repeat("x", 40), "a-_b"} {
+	for _, login := range []string{"", "-a", "a-", "a--b", "a b", "a/", "/b", "a/b/c", "a/..", "a/.", "a/b c", "a/" + strings.Repeat("x", 101), "a_", "_a", "a_b_c", "é", "a\n", "../x", "a?b", strings.Repeat("x", 40), "a-_b"} {
 		err := src.CheckLogin(login)
 		if domain.CodeOf(err) != domain.CodeInvalid {
 			t.Errorf("%q: error %v", login, err)
@@ -51,7 +51,7 @@ func TestPlanAndAsk(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !c.opt.NoGraphQL {
-			specs = append(specs, src.otherRoots(domain.Run{Login: "octo"})...)
+			specs = append(specs, src.otherRoots(domain.Run{Login: "octo"}, 0)...)
 		}
 		var got []string
 		for _, s := range specs {

@@ -13,7 +13,7 @@ import (
 )
 
 // expect says what a complete collection holds, one line for each document.
-type expect struct{ measured bool }
+type expect struct{ measured, parts bool }
 
 func stamp(t time.Time) string {
 	if t.IsZero() {
@@ -31,7 +31,15 @@ func stampOf(t *time.Time) string {
 
 func (e expect) lines(truth sim.Truth) map[string]string {
 	out := map[string]string{}
-	out[fmt.Sprintf("profile %d", truth.Profile.ID)] = truth.Profile.Login
+	if truth.Profile.ID != 0 {
+		out[fmt.Sprintf("profile %d", truth.Profile.ID)] = truth.Profile.Login
+	}
+	for _, m := range truth.Members {
+		out[fmt.Sprintf("member %d", m.ID)] = m.Login
+	}
+	for _, team := range truth.Teams {
+		out[fmt.Sprintf("team %d", team.ID)] = team.Slug
+	}
 	for _, id := range truth.Events {
 		out["event "+id] = ""
 	}
@@ -40,6 +48,13 @@ func (e expect) lines(truth sim.Truth) map[string]string {
 			continue
 		}
 		out[fmt.Sprintf("repository %d", r.ID)] = fmt.Sprintf("%s fork=%t private=%t stars=%d %s", r.FullName, r.Fork, r.Private, r.Stars, r.Language)
+		for kind, list := range r.Parts {
+			for _, p := range list {
+				if e.parts && (e.measured || kind != string(KindReview)) {
+					out[fmt.Sprintf("%s %d", kind, p.ID)] = partLine(r.ID, p.Number, p.Title, p.Author)
+				}
+			}
+		}
 		for _, c := range r.Commits {
 			out[fmt.Sprintf("commit %d:%s", r.ID, c.SHA)] = fmt.Sprintf("%s +%d -%d %q", stamp(c.CommittedAt), c.Additions, c.Deletions, c.AuthorLogin)
 		}
@@ -61,6 +76,10 @@ func (e expect) item(repo int64, i sim.TruthItem) string {
 		stamp(i.CreatedAt), stamp(i.UpdatedAt), stampOf(i.ClosedAt), stampOf(i.MergedAt), i.AuthorLogin)
 }
 
+func partLine(repo int64, number int, title, author string) string {
+	return fmt.Sprintf("%d #%d %q by %q", repo, number, title, author)
+}
+
 // lines describes what was collected, in the same words.
 func (d *driver) lines() map[string]string {
 	out := map[string]string{}
@@ -75,8 +94,14 @@ func (d *driver) lines() map[string]string {
 
 func describe(doc document.Document) string {
 	switch doc.Kind {
-	case KindProfile:
+	case KindProfile, KindMember:
 		return doc.Author
+	case KindComment, KindReview, KindReviewComment:
+		return partLine(doc.Repository, int(doc.Number), doc.Own["body"].Text, doc.Author)
+	case KindRelease, KindLabel, KindMilestone:
+		return partLine(doc.Repository, 0, doc.Title, doc.Author)
+	case KindTeam:
+		return doc.Own["slug"].Text
 	case KindRepository:
 		return fmt.Sprintf("%s fork=%t private=%t stars=%d %s", doc.Title, doc.Fork, doc.Private, doc.Stars, doc.Language)
 	case KindCommit:
@@ -94,7 +119,7 @@ func describe(doc document.Document) string {
 
 func (d *driver) matches(truth sim.Truth, measured bool) {
 	d.t.Helper()
-	want, got := expect{measured}.lines(truth), d.lines()
+	want, got := expect{measured, len(d.src.opt.Resources) > 0}.lines(truth), d.lines()
 	wrong := 0
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if have, ok := got[key]; !ok || have != want[key] {

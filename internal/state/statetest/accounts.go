@@ -17,6 +17,26 @@ var accountCases = []testCase{
 	{"AccountStates", accountStates},
 	{"WhatTheOwnerKeeps", reserveForOwner},
 	{"OneOwnerForOneCredential", oneOwner},
+	{"WhatAnAccountTurnsOutToBe", learnTarget},
+}
+
+func learnTarget(x *fixture) {
+	r, refs := x.running("octocat", "a", "b")
+	other, err := x.PutAccount(x.Context(), state.AccountSpec{Source: "github", Login: "hubot", Name: "owner of octocat"})
+	x.ok(err)
+	target := func(id int64) domain.Target {
+		a, err := x.Account(x.Context(), id)
+		x.ok(err)
+		return a.Target
+	}
+	want(x, "target before anything is known", target(r.AccountID), "")
+	for i, learnt := range []domain.Target{domain.TargetUser, domain.TargetOrganization} {
+		o := x.outcome(x.claim(refs[i].ID), domain.JobSucceeded)
+		o.Target = learnt
+		x.finish(o)
+		want(x, "target", target(r.AccountID), learnt)
+	}
+	want(x, "target of another account", target(other.ID), "")
 }
 
 func oneOwner(x *fixture) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sluice/internal/config"
+	"sluice/internal/document"
 	"sluice/internal/domain"
 	sim "sluice/internal/simulator/github"
 	"sluice/internal/source"
@@ -61,21 +62,33 @@ func CheckComplete(t *testing.T, u *Upstream, dir string) (later int) {
 	return later
 }
 
-// CheckEqual opens the data folder and compares every account with the truth.
-func CheckEqual(t *testing.T, u *Upstream, dir string) {
+// CheckEqual opens the data folder and compares every account with the truth;
+// resources are the kinds that were asked for beside what is always collected.
+func CheckEqual(t *testing.T, u *Upstream, dir string, resources ...document.Kind) {
+	t.Helper()
+	CheckTargets(t, u, dir, u.Logins(), resources...)
+}
+
+// CheckTargets is CheckEqual for some targets, which may be repositories.
+func CheckTargets(t *testing.T, u *Upstream, dir string, logins []string, resources ...document.Kind) {
 	t.Helper()
 	svc, err := wiring.Open(t.Context(), wiring.Options{Config: config.Embedded(dir), Sources: NoSources(t), Quota: wiring.NoQuota()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = svc.State.Close() }()
-	EqualsTruth(t, svc, u)
+	equalTruth(t, svc, u, logins, resources)
 }
 
 // EqualsTruth compares every account with the truth.
-func EqualsTruth(t *testing.T, svc *wiring.Service, u *Upstream) {
+func EqualsTruth(t *testing.T, svc *wiring.Service, u *Upstream, resources ...document.Kind) {
 	t.Helper()
-	for _, login := range u.Logins() {
+	equalTruth(t, svc, u, u.Logins(), resources)
+}
+
+func equalTruth(t *testing.T, svc *wiring.Service, u *Upstream, logins []string, resources []document.Kind) {
+	t.Helper()
+	for _, login := range logins {
 		account, err := svc.State.AccountByLogin(t.Context(), "github", login)
 		if err != nil {
 			t.Fatal(err)
@@ -84,7 +97,7 @@ func EqualsTruth(t *testing.T, svc *wiring.Service, u *Upstream) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		differences, err := verify.Account(t.Context(), svc.Documents, account.ID, truth)
+		differences, err := verify.Account(t.Context(), svc.Documents, account.ID, truth, resources...)
 		if err != nil {
 			t.Fatal(err)
 		}

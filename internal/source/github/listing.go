@@ -1,0 +1,184 @@
+package github
+
+import (
+	"strconv"
+	"strings"
+
+	"sluice/internal/document"
+	"sluice/internal/domain"
+	"sluice/internal/source"
+)
+
+// listing declares something that GitHub lists in REST and that is read as a whole:
+// the members of an organisation, the labels of a repository.
+//
+// Nothing tells what changed in such a list. Its pages are asked for conditionally,
+// which is free while all are as they were. As soon as one is not, the list is read
+// from its beginning to its end without conditions, and what was not on it is gone.
+type listing struct {
+	typ  string
+	kind document.Kind
+	// endpoint is the route that shares a points-per-minute limit, path what follows
+	// the repository or the organisation, and query what is asked for beside the
+	// size of a page.
+	endpoint, path, query string
+	// item reads one element and what names it at GitHub.
+	item func(c *call, body []byte, i int) (doc document.Document, end int, wrong string)
+	// mayHide says that a refusal is a finding: the token may not see it.
+	mayHide bool
+}
+
+// listings are all that there are.
+func listings() []*listing {
+	return []*listing{&orgMembers, &orgTeams, &repoReleases, &repoLabels, &repoMilestones}
+}
+
+func listingFor(typ string) (*listing, bool) {
+	for _, l := range listings() {
+		if l.typ == typ {
+			return l, true
+		}
+	}
+	return nil, false
+}
+
+func (l *listing) operation() operation {
+	return operation{endpoint: l.endpoint, request: l.request, read: l.read, on304: l.same, list: true}
+}
+
+// The walks of a listing that begin anew: since one of its pages changed behind
+// others that had not, and since an earlier page changed while it was read.
+const (
+	wholeTag   = "whole"
+	shiftedTag = "shifted"
+)
+
+func (l *listing) request(_ *Source, c *call) request {
+	target := c.p.URL
+	if target == "" {
+		base := "/orgs/" + c.Run.Login
+		if c.p.Repo != nil {
+			base = c.p.Repo.path()
+		}
+		target = base + l.path + "?" + l.query + "per_page=" + strconv.Itoa(pageSize)
+	}
+	return request{target: c.resize(target), etag: c.etag()}
+}
+
+// read reads a page that changed, or that was asked for without conditions.
+func (l *listing) read(s *Source, c *call, a *answer) source.Result {
+	res := pageOf(a)
+	n, wrong := eachOf(a.body, func(i int) (int, string) {
+		doc, end, wrong := l.item(c, a.body, i)
+		if wrong == "" {
+			doc.Raw = a.body[i:end:end]
+			s.fit(&doc)
+			res.Documents = append(res.Documents, doc)
+		}
+		return end, wrong
+	})
+	if wrong != "" {
+		return malformed(wrong)
+	}
+	res.Items = n
+	switch {
+	case c.p.Bridge:
+		// The page before this one changed since it was read: what stood first on
+		// this one may stand on that one now.
+		return l.again(c, res, shiftedTag)
+	case c.p.page() > 1 && !c.p.Full:
+		return l.again(c, res, wholeTag)
+	}
+	links := s.linksOf(c, a)
+	l.remember(c, &res, links)
+	res.Pages = links.pages
+	var next *params
+	if links.next != "" {
+		next = c.followed(links, span{})
+		next.Full = true
+	}
+	if c.p.Prev == "" || c.p.page() == 1 {
+		l.goOn(c, &res, next)
+		return res
+	}
+	bridge := c.p
+	bridge.Bridge, bridge.URL, bridge.Prev, bridge.Then, bridge.First, bridge.Page = true, c.p.Prev, "", next, 0, c.p.page()
+	res.Next = append(res.Next, bridge.spec(l.typ, c.Job.Resource, bridge.number(), BucketCore))
+	return res
+}
+
+// again reads the whole list once more, from its beginning.
+func (l *listing) again(c *call, res source.Result, tag string) source.Result {
+	if strings.Count(c.p.Tag, shiftedTag) >= lastTry {
+		return malformed("a listing changes faster than it can be read")
+	}
+	p := params{Repo: c.p.Repo, Org: c.p.Org, At: c.p.At, Tag: strings.TrimPrefix(c.p.Tag+"."+tag, ".")}
+	res.Next = append(res.Next, p.spec(l.typ, c.Job.Resource, p.key(""), BucketCore))
+	return res
+}
+
+// goOn goes on with the page that follows, or says what the end of the list proves.
+func (l *listing) goOn(c *call, res *source.Result, next *params) {
+	if next != nil {
+		res.Next = append(res.Next, next.spec(l.typ, c.Job.Resource, next.number(), BucketCore))
+		return
+	}
+	res.Cursors = append(res.Cursors, c.cursor(l.typ))
+	if c.p.Start == 0 || !c.p.Full && c.p.page() > 1 {
+		return
+	}
+	start := unix(c.p.Start)
+	res.Absences = append(res.Absences, document.Absence{
+		Account: c.Run.AccountID, Repository: c.container(), Kind: l.kind, Why: document.GoneDeleted, Since: start, NotSeenSince: start,
+	})
+}
+
+// same lets a page that is as it was stand for itself.
+func (l *listing) same(_ *Source, c *call) source.Result {
+	res := source.Result{Verdict: source.Done}
+	if c.p.Bridge {
+		one := *c
+		one.p.Bridge = false
+		l.goOn(&one, &res, c.p.Then)
+		return res
+	}
+	if c.Stored != nil && c.Stored.Next != "" {
+		p := c.p
+		p.URL, p.Moved, p.Page = c.Stored.Next, false, c.p.page()+1
+		res.Next = append(res.Next, p.spec(l.typ, c.Job.Resource, p.number(), BucketCore))
+		return res
+	}
+	res.Cursors = append(res.Cursors, c.cursor(l.typ))
+	return res
+}
+
+// remember keeps a page for a later run, under the name that it has there. A walk that
+// began anew keeps none: what it found missing may have been seen in the same second,
+// which only a later walk can tell apart.
+func (l *listing) remember(c *call, res *source.Result, links linked) {
+	if links.etag == "" || c.p.Tag != "" || c.size() != pageSize || c.p.First != 0 {
+		return
+	}
+	plain := params{Page: c.p.Page}
+	res.Stored = append(res.Stored, domain.Page{
+		AccountID: c.Run.AccountID, Key: storedKey(l.typ, c.Job.Resource, plain.number()), ETag: links.etag, Next: links.next, Items: res.Items,
+	})
+}
+
+// container is what documents belong to: a repository, or an organisation, whose id
+// is told apart from those of repositories by its sign.
+func (c *call) container() int64 {
+	if c.p.Repo != nil {
+		return c.p.Repo.ID
+	}
+	return -c.p.Org
+}
+
+// hidden is the meaning of a refusal where the token may lack the right to look: a
+// finding, not a fault. Nothing is said to be gone.
+func (l *listing) hidden(c *call) (source.Result, bool) {
+	if !l.mayHide {
+		return source.Result{}, false
+	}
+	return source.Result{Verdict: source.Done, Pages: 1, Cursors: []domain.Cursor{c.cursor(l.typ)}}, true
+}

@@ -1,0 +1,105 @@
+package github
+
+import (
+	"net/url"
+	"strconv"
+	"time"
+
+	"sluice/internal/document"
+	"sluice/internal/source"
+)
+
+// stream declares something that GitHub lists in REST in the order of changes, and
+// from an instant on: the comments of a repository.
+//
+// A page is not named by its number, which GitHub refuses beyond some, and which
+// shifts when something is deleted or changed: each begins at the instant at which the
+// one before ended. What changes meanwhile moves ahead and is met again. Only where
+// more than a page changed in one second do numbers follow.
+//
+// A later run asks for what changed since. What was deleted is found by a sweep, which
+// is the same walk from the beginning.
+type stream struct {
+	typ, sweep string
+	kind       document.Kind
+	// endpoint and path are as a listing's.
+	endpoint, path string
+	item           func(c *call, body []byte, i int) (doc document.Document, end int, wrong string)
+}
+
+func streams() []*stream { return []*stream{&repoComments, &repoReviewComments} }
+
+func streamFor(typ string) (*stream, bool) {
+	for _, s := range streams() {
+		if s.typ == typ || s.sweep == typ {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+func (t *stream) operation() operation {
+	return operation{endpoint: t.endpoint, request: t.request, read: t.read, list: true}
+}
+
+func (t *stream) request(s *Source, c *call) request {
+	if c.p.URL != "" {
+		return request{target: c.resize(c.p.URL)}
+	}
+	q := url.Values{"sort": {"updated"}, "direction": {"asc"}, "per_page": {strconv.Itoa(pageSize)}}
+	if since := t.from(s, c); !since.IsZero() {
+		q.Set("since", since.Format(time.RFC3339))
+	}
+	return request{target: c.resize(c.p.Repo.path() + t.path + "?" + q.Encode())}
+}
+
+// from is where a page begins.
+func (t *stream) from(s *Source, c *call) time.Time {
+	switch {
+	case c.p.Slice != 0:
+		return unix(c.p.Slice)
+	case c.Job.Type == t.sweep:
+		return time.Time{}
+	}
+	return s.from(c.walkSince())
+}
+
+func (t *stream) read(s *Source, c *call, a *answer) source.Result {
+	res := pageOf(a)
+	var last time.Time
+	n, wrong := eachOf(a.body, func(i int) (int, string) {
+		doc, end, wrong := t.item(c, a.body, i)
+		if wrong == "" {
+			last = latest(last, doc.UpdatedAt)
+			doc.Raw = a.body[i:end:end]
+			s.fit(&doc)
+			res.Documents = append(res.Documents, doc)
+		}
+		return end, wrong
+	})
+	if wrong != "" {
+		return malformed(wrong)
+	}
+	res.Items = n
+	l := s.linksOf(c, a)
+	res.Pages = l.pages
+	sweeps := c.Job.Type == t.sweep
+	// What changed after the walk's instant comes with the next run, but a sweep must
+	// meet everything.
+	if l.next != "" && (sweeps || last.Unix() <= c.p.At) {
+		p := *c.followed(l, span{})
+		p.Prev, p.PrevTag = "", ""
+		if last.After(t.from(s, c)) {
+			p.URL, p.Slice = "", last.Unix()
+		}
+		// The cursor may move before the walk ends.
+		p.Since = seconds(c.walkSince())
+		res.Next = append(res.Next, p.spec(c.Job.Type, c.Job.Resource, p.number(), BucketCore))
+		return res
+	}
+	res.Cursors = append(res.Cursors, c.cursor(c.Job.Type))
+	if sweeps && c.p.Start != 0 {
+		res.Absences = append(res.Absences, c.notSeen(t.kind, document.GoneDeleted))
+	}
+	return res
+}

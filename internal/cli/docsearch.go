@@ -78,9 +78,13 @@ func (a searchCommand) print(found wire.SearchAnswer) {
 		}
 		where := hit.URL
 		if where == "" {
-			where = hit.Kind + " " + hit.ID
+			where = hit.ID
 		}
-		say(a.Out, "%s  %s  %s%s\n", hit.UpdatedAt.Format(time.DateOnly), oneLineOf(hit.Title), where, gone)
+		what := hit.Kind
+		if hit.Title != "" {
+			what += "  " + oneLineOf(hit.Title)
+		}
+		say(a.Out, "%s  %s  %s%s\n", hit.UpdatedAt.Format(time.DateOnly), what, where, gone)
 		if hit.Snippet.Text != hit.Title {
 			say(a.Out, "    %s\n", oneLineOf(marked(hit.Snippet)))
 		}

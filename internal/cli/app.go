@@ -75,6 +75,8 @@ type ServiceOptions struct {
 	Holder string
 	// Exposed says that other machines can reach the API.
 	Exposed bool
+	// Explained tells every setting and where it comes from, with secrets masked.
+	Explained func() []config.Explained
 	Log     *slog.Logger
 }
 
@@ -256,7 +258,7 @@ func (a *App) logger(o *options) (*slog.Logger, error) {
 // again by itself.
 func (a *App) service(o *options, holder string) (ServiceOptions, error) {
 	log, err := a.logger(o)
-	so := ServiceOptions{Config: o.Config, Holder: holder, Log: log}
+	so := ServiceOptions{Config: o.Config, Holder: holder, Log: log, Explained: func() []config.Explained { return o.Explain(o.origin, o.typed) }}
 	so.Harvest.On = false
 	return so, err
 }

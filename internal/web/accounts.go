@@ -226,8 +226,3 @@ func purgeAccount(ctx context.Context, v *visit, f url.Values) (string, error) {
 	f.Set("next", "/accounts")
 	return f.Get("login") + " was removed, and everything that was kept of it", err
 }
-
-func deleteAccount(ctx context.Context, v *visit, f url.Values) (string, error) {
-	a, err := v.DeleteAccount(ctx, f.Get("account"))
-	return a.Login + " is collected no more; its token was removed", err
-}

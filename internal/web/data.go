@@ -36,7 +36,12 @@ func (s *site) data(ctx context.Context, v *visit) (*page, error) {
 	if d.Account != "" {
 		d.Export.Set("account", d.Account)
 	}
-	d.counts(ctx, v)
+	if d.SQL == "" && s.listable(d.Kind) {
+		var err error
+		if d.List, err = s.documents(ctx, v, d.Kind); err != nil {
+			return nil, err
+		}
+	}
 	if d.SQL != "" {
 		answer, err := v.SQL(ctx, wire.SQLRequest{Query: d.SQL, Limit: sqlRows})
 		if err != nil && domain.CodeOf(err) == domain.CodeUnauthorized {
@@ -64,7 +69,8 @@ type dataData struct {
 	Chart         []column
 	ChartOf       string
 	Examples      []example
-	Stored        []kindCount
+	// List are documents of the kind; nil while a statement is shown.
+	List *listing
 }
 
 // Download is the address of an export in a format.
@@ -74,21 +80,6 @@ func (d *dataData) Download(format string) string {
 		q[name] = values
 	}
 	return "/api/v1/export?" + q.Encode()
-}
-
-// counts is what is stored of the account that is named; of all together nobody
-// counts for a page.
-func (d *dataData) counts(ctx context.Context, v *visit) {
-	if d.Account == "" {
-		return
-	}
-	a, err := v.AccountDetail(ctx, d.Account)
-	if err != nil {
-		return
-	}
-	for kind, n := range a.Documents {
-		d.Stored = append(d.Stored, kindCount{kind, n})
-	}
 }
 
 // chartOf draws an answer whose last column has numbers and whose first names them.

@@ -105,7 +105,7 @@ func pair(a int, unit string, b int, smaller string) string {
 
 // number has groups of three digits, with narrow spaces.
 func number(v any) string {
-	text := ""
+	var text string
 	switch v := v.(type) {
 	case float64:
 		if v != math.Trunc(v) && math.Abs(v) < 100 {

@@ -8,7 +8,7 @@
 //   - session.go: login, the cookie, what other sites may not do.
 //   - page.go: how a page is rendered; show.go and draw.go: how values and pictures are.
 //   - A file for each page: overview.go, accounts.go, runs.go, jobs.go, refresh.go,
-//     timers.go, data.go, system.go.
+//     timers.go, data.go and documents.go, system.go.
 //   - act.go: what buttons do; confirm.go: what is asked before.
 //
 // Pages work without scripts. The script (assets/live.js) listens to the API's event
@@ -66,7 +66,7 @@ func New(api http.Handler, o Options) http.Handler {
 	for pattern, show := range map[string]view{
 		"/{$}": s.overview, "/accounts": s.accounts, "/accounts/{id}": s.account, "/runs": s.runs, "/runs/{id}": s.run,
 		"/jobs": s.jobs, "/jobs/{id}": s.job, "/refresh": s.refreshes, "/dead-letters": s.deadLetters, "/timers": s.timers,
-		"/data": s.data, "/system": s.system, "/confirm/{name}": s.confirm,
+		"/data": s.data, "/data/{kind}/{id}": s.document, "/system": s.system, "/confirm/{name}": s.confirm,
 	} {
 		s.mux.Handle("GET "+pattern, s.page(show))
 	}

@@ -62,7 +62,7 @@ func TestEverybodyCanUseIt(t *testing.T) {
 	w.ask("/api/v1/timers", map[string]any{"id": "tea", "in": "10ms"})
 	all := map[string]string{
 		"overview": "/", "accounts": "/accounts", "account": "/accounts/" + logins[0], "runs": "/runs", "run": "/runs/2", "jobs": "/jobs", "job": "/jobs/1",
-		"data": "/data?sql=SELECT+repository,+count(*)+AS+commits+FROM+commits+GROUP+BY+repository+ORDER+BY+commits+DESC", "refresh": "/refresh",
+		"data": "/data?kind=issues", "sql": "/data?sql=SELECT+repository,+count(*)+AS+commits+FROM+commits+GROUP+BY+repository+ORDER+BY+commits+DESC", "refresh": "/refresh",
 		"dead-letters": "/dead-letters", "timers": "/timers", "system": "/system", "confirm": "/confirm/retry-jobs?run=2", "error": "/runs/99999",
 	}
 	for name, path := range all {

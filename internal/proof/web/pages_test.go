@@ -52,6 +52,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("dead letters are redriven", func(t *testing.T) { redriven(t, w, b) })
 	t.Run("a key turns fresh by itself", func(t *testing.T) { fresh(t, w, b) })
 	t.Run("a timer is set and fires", func(t *testing.T) { fires(t, w, b) })
+	t.Run("a list has what the API has", func(t *testing.T) { listed(t, w, b) })
 	t.Run("what SQL finds is what the API finds", func(t *testing.T) { queried(t, w, b) })
 	t.Run("filters survive a reload", func(t *testing.T) { filtered(t, b) })
 	t.Run("pause", func(t *testing.T) { paused(t, b) })
@@ -203,6 +204,31 @@ func queried(t *testing.T, w *world, b *browser) {
 	if lines < 2 {
 		t.Errorf("the download has %d lines", lines)
 	}
+}
+
+// listed compares a list of documents with the API's, and opens one of them.
+func listed(t *testing.T, w *world, b *browser) {
+	b.t = t
+	var want struct{ Items []struct{ Title string } }
+	if err := json.Unmarshal([]byte(w.Get("/api/v1/documents/issues?state=open&limit=50&sort=-created")), &want); err != nil || len(want.Items) == 0 {
+		t.Fatalf("%v %v", want, err)
+	}
+	b.goTo("/data?kind=issues")
+	b.fill(".filters [name=state]", "open", ".filters [name=sort]", "-created")
+	b.press(".filters button")
+	var got []string
+	b.do(chromedp.Evaluate(`(() => { const at = [...document.querySelectorAll("#documents th")].findIndex((h) => h.innerText === "title"); return [...document.querySelectorAll("#documents tbody tr")].map((r) => r.cells[at].innerText); })()`, &got))
+	if len(got) != len(want.Items) {
+		t.Fatalf("%d documents on the page, %d by the API", len(got), len(want.Items))
+	}
+	for i := range got {
+		if got[i] != want.Items[i].Title {
+			t.Errorf("%d: %q on the page, %q by the API", i, got[i], want.Items[i].Title)
+		}
+	}
+	b.press(`#documents a[href*="/data/issues/"]`)
+	b.sees("As the upstream sent it")
+	b.sees(want.Items[0].Title)
 }
 
 func filtered(t *testing.T, b *browser) {

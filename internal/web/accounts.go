@@ -138,13 +138,13 @@ func (s *site) account(ctx context.Context, v *visit) (*page, error) {
 			d.Ledger = &run.LedgerSummary
 		}
 	}
-	d.Repositories = s.repositoriesOf(ctx, v, detail.Login)
+	d.Repositories = repositoriesOf(ctx, v, detail.Login)
 	return &page{Title: detail.Login, Template: "account.html", Nav: "accounts", Stream: "/api/v1/events", Every: 10, Data: d}, nil
 }
 
 // repositoriesOf are the repositories of an account that were pushed to last; nil
 // where the store cannot be asked.
-func (*site) repositoriesOf(ctx context.Context, v *visit, login string) *wire.SQLAnswer {
+func repositoriesOf(ctx context.Context, v *visit, login string) *wire.SQLAnswer {
 	answer, err := v.SQL(ctx, wire.SQLRequest{Limit: 15, Query: "SELECT full_name AS repository, language, stars, pushed_at FROM repositories WHERE account = '" +
 		strings.ReplaceAll(login, "'", "''") + "' AND NOT deleted ORDER BY pushed_at DESC"})
 	if err != nil {

@@ -36,7 +36,7 @@ func (s *site) data(ctx context.Context, v *visit) (*page, error) {
 	if d.Account != "" {
 		d.Export.Set("account", d.Account)
 	}
-	if d.SQL == "" && s.listable(d.Kind) {
+	if d.SQL == "" && listable(s.Sources, d.Kind) {
 		var err error
 		if d.List, err = s.documents(ctx, v, d.Kind); err != nil {
 			return nil, err

@@ -93,7 +93,7 @@ func (d *listing) row(kind string, row map[string]json.RawMessage) documentRow {
 type documentField struct{ Name, Value string }
 
 // document shows one document with all that is known of it.
-func (s *site) document(ctx context.Context, v *visit) (*page, error) {
+func (*site) document(ctx context.Context, v *visit) (*page, error) {
 	kind, id, account := v.r.PathValue("kind"), v.r.PathValue("id"), v.query("account")
 	raw, err := v.Document(ctx, kind, id, account, nil, true)
 	if err != nil {
@@ -146,6 +146,6 @@ func namesIn(object json.RawMessage) (names []string) {
 }
 
 // listable says whether documents of a kind can be listed: statistics are computed.
-func (s *site) listable(kind string) bool {
-	return slices.Contains(source.Kinds(s.Sources).Tables(), kind)
+func listable(of []source.Description, kind string) bool {
+	return slices.Contains(source.Kinds(of).Tables(), kind)
 }

@@ -45,7 +45,13 @@ func open(t *testing.T, base string) *browser {
 	if _, err := exec.LookPath("chromium"); err != nil {
 		testkit.Lacks(t, "Chromium", "there is no chromium; run scripts/test-servers as root, or install it")
 	}
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath("chromium"), chromedp.UserDataDir(t.TempDir()),
+	// Processes of a browser that was killed may still write there: it is removed as far
+	// as that goes.
+	profile, err := os.MkdirTemp("", "sluice-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath("chromium"), chromedp.UserDataDir(profile),
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.WindowSize(1360, 900))
 	allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
@@ -56,6 +62,7 @@ func open(t *testing.T, base string) *browser {
 		endAllocator()
 		endTab()
 		cancel()
+		_ = os.RemoveAll(profile)
 	})
 	b := &browser{t: t, ctx: ctx, base: base}
 	chromedp.ListenTarget(ctx, b.heard)

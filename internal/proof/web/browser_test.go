@@ -47,7 +47,7 @@ func open(t *testing.T, base string) *browser {
 	}
 	// Processes of a browser that was killed may still write there: it is removed as far
 	// as that goes.
-	profile, err := os.MkdirTemp("", "sluice-browser-")
+	profile, err := os.MkdirTemp("", "sluice-browser-") //nolint:usetesting // it cannot always be removed as a whole
 	if err != nil {
 		t.Fatal(err)
 	}

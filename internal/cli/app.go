@@ -77,7 +77,7 @@ type ServiceOptions struct {
 	Exposed bool
 	// Explained tells every setting and where it comes from, with secrets masked.
 	Explained func() []config.Explained
-	Log     *slog.Logger
+	Log       *slog.Logger
 }
 
 // App is the program.

@@ -9,7 +9,7 @@ VULN_VERSION := v1.8.0
 # The product is built without cgo; the race detector of the tests needs it.
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test servers lint bench chaos fuzz load docs release-snapshot clean
+.PHONY: help run build test servers lint bench chaos fuzz load docs screenshots release-snapshot clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -77,6 +77,10 @@ load: servers ## the sixteen load scenarios of the refresh pipeline: embedded, o
 docs: build ## the pages that are made from the program: docs/settings.md, docs/cli.md, docs/architecture.svg, and man pages in build/man
 	$(GO) test ./internal/config ./internal/cli ./internal/sources ./docs -run 'Documented|Reference|Picture' -update
 	./bin/sluice reference man build/man
+
+screenshots: servers ## every page of the dashboard, light and dark, desktop and phone, as PNG in build/screenshots
+	mkdir -p build/screenshots
+	$(GO) test -count=1 -timeout 20m -run EverybodyCanUseIt ./internal/proof/web -args -screenshots=$(CURDIR)/build/screenshots
 
 GORELEASER := $(TOOLS)/goreleaser
 # Later ones need Go 1.27, or modules that not every proxy serves.

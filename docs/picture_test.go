@@ -35,7 +35,7 @@ type group struct {
 // work otherwise.
 var groups = []group{
 	{"the program", 0, []string{"cmd/*"}},
-	{"the surface", 1, []string{"internal/cli", "internal/client", "internal/httpapi", "internal/metrics"}},
+	{"the surface", 1, []string{"internal/cli", "internal/client", "internal/httpapi", "internal/metrics", "internal/web"}},
 	{"the assembly", 1, []string{"internal/wiring"}},
 	{"settings and wire", 2, []string{"internal/config", "internal/httpapi/wire"}},
 	{"backends", 2, []string{"internal/backend/*"}},

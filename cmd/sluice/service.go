@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"strings"
 
 	"sluice/internal/access"
 	"sluice/internal/cli"
@@ -15,6 +16,7 @@ import (
 	"sluice/internal/source"
 	"sluice/internal/sources"
 	"sluice/internal/traces"
+	"sluice/internal/web"
 	"sluice/internal/webhook"
 	"sluice/internal/wiring"
 )
@@ -69,7 +71,17 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 		Tokens: svc.Tokens, Audit: svc.Audit, Tracer: tracer,
 	}, httpapi.Options{APIToken: o.HTTP.Token, Version: version(), ProbesOnly: !o.Service.Roles.Has(config.RoleAPI),
 		Exposed: o.Exposed, TrustedProxies: proxies})
-	return serviceOf(o, svc, api, life, tracer), nil
+	return serviceOf(o, svc, withDashboard(o, api), life, tracer), nil
+}
+
+// withDashboard puts the pages for people before the API, where there is one.
+func withDashboard(o cli.ServiceOptions, api http.Handler) http.Handler {
+	if !o.Service.Roles.Has(config.RoleAPI) {
+		return api
+	}
+	return web.New(api, web.Options{
+		Prefix: o.HTTP.PathPrefix, Version: version(), Sources: sources.Collected(), Settings: o.Explained, Roles: strings.Join(o.Service.Roles, ", "),
+	})
 }
 
 // serviceOf is what commands are given of a service.

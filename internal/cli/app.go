@@ -75,7 +75,9 @@ type ServiceOptions struct {
 	Holder string
 	// Exposed says that other machines can reach the API.
 	Exposed bool
-	Log     *slog.Logger
+	// Explained tells every setting and where it comes from, with secrets masked.
+	Explained func() []config.Explained
+	Log       *slog.Logger
 }
 
 // App is the program.
@@ -256,7 +258,7 @@ func (a *App) logger(o *options) (*slog.Logger, error) {
 // again by itself.
 func (a *App) service(o *options, holder string) (ServiceOptions, error) {
 	log, err := a.logger(o)
-	so := ServiceOptions{Config: o.Config, Holder: holder, Log: log}
+	so := ServiceOptions{Config: o.Config, Holder: holder, Log: log, Explained: func() []config.Explained { return o.Explain(o.origin, o.typed) }}
 	so.Harvest.On = false
 	return so, err
 }

@@ -226,8 +226,8 @@ func (d *demonstration) collect(ctx context.Context, url string) error {
 		return err
 	}
 	s := &session{Client: c}
-	say(d.screen, "simulated GitHub at %s: %d accounts, %d calls each per %s; API at %s/api/v1\n",
-		d.url, d.flags.accounts, d.flags.limit, d.flags.window, url)
+	say(d.screen, "simulated GitHub at %s: %d accounts, %d calls each per %s; API at %s/api/v1; dashboard: %s/\n",
+		d.url, d.flags.accounts, d.flags.limit, d.flags.window, url, url)
 	var order []int64
 	for _, login := range d.sim.Logins() {
 		run, err := d.start(ctx, s, login)
@@ -295,6 +295,6 @@ func (d *demonstration) printVerdict(v verdict) {
 	}
 	say(d.Out, "calls beyond quota and other violations that the simulator counted: %d\n", v.Violations)
 	if !d.exit {
-		fmt.Fprintln(d.screen, "the API stays up; Ctrl-C ends, and the same command begins an incremental run")
+		fmt.Fprintln(d.screen, "the API stays up, and the dashboard; Ctrl-C ends, and the same command begins an incremental run")
 	}
 }

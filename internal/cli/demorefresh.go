@@ -89,8 +89,8 @@ func (d *refreshDemo) show(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	say(d.screen, "simulated MapleStory API at %s: %s characters of %s bytes, %d calls in any second; API at %s/api/v1\n",
-		d.url, count(int64(d.flags.characters)), count(int64(d.flags.bodySize)), d.flags.perSecond, url)
+	say(d.screen, "simulated MapleStory API at %s: %s characters of %s bytes, %d calls in any second; API at %s/api/v1; dashboard: %s/\n",
+		d.url, count(int64(d.flags.characters)), count(int64(d.flags.bodySize)), d.flags.perSecond, url, url)
 	characters := d.sim.Characters(0, d.flags.characters)
 	if err := d.askForAll(ctx, c, characters); err != nil {
 		return err

@@ -36,7 +36,7 @@ func (a upCommand) up(o *options) *cobra.Command {
 
 // serving says what a process does and where its data is.
 func serving(so ServiceOptions, url string) string {
-	what := "serves " + url + "/api/v1"
+	what := "serves " + url + "/api/v1; dashboard: " + url + so.HTTP.PathPrefix + "/"
 	if !so.Service.Roles.Has(config.RoleAPI) {
 		what = "works; " + url + "/readyz and /metrics show how"
 	}

@@ -46,3 +46,10 @@ func timeText(t time.Time) string {
 	}
 	return t.Format(time.RFC3339Nano)
 }
+
+// Whoami tells who the service takes the caller for.
+func (c operatorCalls) Whoami(ctx context.Context) (wire.Caller, error) {
+	var out wire.Caller
+	err := c.call(ctx, http.MethodGet, api+"/whoami", nil, nil, &out)
+	return out, err
+}

@@ -93,6 +93,13 @@ func (c runCalls) Run(ctx context.Context, id int64, ledger bool) (wire.RunDetai
 	return out, err
 }
 
+// RunProgress shows how far a run is, and nothing of its pages.
+func (c runCalls) RunProgress(ctx context.Context, id int64) (engine.Progress, error) {
+	var out wire.RunDetail
+	err := c.call(ctx, http.MethodGet, runPath(id, ""), url.Values{"brief": {"true"}}, nil, &out)
+	return out.Progress, err
+}
+
 // StartRun begins a collection. It fails with code conflict if one is under
 // way.
 func (c runCalls) StartRun(ctx context.Context, r wire.RunRequest) (domain.Run, error) {

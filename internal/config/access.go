@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -45,6 +46,8 @@ func accessing() []Setting {
 			field: func(c *Config) any { return &c.HTTP.TLSKey }},
 		{Name: "trusted-proxies", Group: group, Help: "addresses or networks of reverse proxies, with commas; from them X-Forwarded-For tells where a request comes from", Commands: []string{"up"},
 			field: func(c *Config) any { return &c.HTTP.TrustedProxies }},
+		{Name: "path-prefix", Group: group, Help: "path under which a reverse proxy serves the dashboard and the API, such as /sluice", Commands: []string{"up"},
+			field: func(c *Config) any { return &c.HTTP.PathPrefix }},
 		{Name: "ca-file", Group: group, Help: "PEM file of authorities to trust beside the system's when --server is https://…", Commands: append([]string{"health"}, clients...),
 			field: func(c *Config) any { return &c.HTTP.CAFile }},
 		{Name: "keep-audit", Group: group, Help: "how long the audit log is kept; negative means forever", Commands: []string{"up"},
@@ -76,12 +79,18 @@ func kafka() []Setting {
 	}
 }
 
+// prefixLetters are what a path in front of all others may have.
+const prefixLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~/"
+
 func (h HTTP) checkAccess(found *Problems) {
 	if (h.TLSCert == "") != (h.TLSKey == "") {
 		found.add("tls-cert", "--tls-cert and --tls-key go together: give both, or neither")
 	}
 	if _, err := access.ParseProxies(h.TrustedProxies); err != nil {
 		found.add("trusted-proxies", "--trusted-proxies: %v", err)
+	}
+	if p := h.PathPrefix; p != "" && (p[0] != '/' || path.Clean(p) != p || p == "/" || strings.Trim(p, prefixLetters) != "") {
+		found.add("path-prefix", "--path-prefix %q is not a path such as /sluice: it begins with a slash, ends without one, and has letters, digits and - _ . ~", p)
 	}
 	if h.KeepAudit == 0 {
 		found.add("keep-audit", "--keep-audit is 0; it must be a duration such as 2160h, or negative to keep it for ever")

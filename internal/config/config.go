@@ -131,6 +131,8 @@ type HTTP struct {
 	TLSCert, TLSKey string
 	// TrustedProxies are whose word is taken for where a request comes from.
 	TrustedProxies string
+	// PathPrefix is where a proxy serves all paths; "" is at the root.
+	PathPrefix string
 	// CAFile holds the authorities that commands trust beside the system's.
 	CAFile string
 	// KeepAudit is how long the audit log is kept; negative is for ever.

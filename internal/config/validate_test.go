@@ -53,6 +53,7 @@ func TestWrongValues(t *testing.T) {
 		"metrics owners":     {func(c *config.Config) { c.HTTP.MetricsOwners = 1001 }, "metrics-owners", []string{"--metrics-owners is 1001", "0 to 1000"}},
 		"connections":        {func(c *config.Config) { c.HTTP.Connections = 0 }, "max-connections", []string{"--max-connections is 0", "at least 1"}},
 		"half of TLS":        {func(c *config.Config) { c.HTTP.TLSKey = "x.key" }, "tls-cert", []string{"--tls-cert and --tls-key", "both"}},
+		"path prefix":        {func(c *config.Config) { c.HTTP.PathPrefix = "sluice/" }, "path-prefix", []string{"--path-prefix", `"sluice/"`, "/sluice"}},
 		"proxies":            {func(c *config.Config) { c.HTTP.TrustedProxies = "everybody" }, "trusted-proxies", []string{"--trusted-proxies", `"everybody"`, "10.0.0.0/8"}},
 		"no audit":           {func(c *config.Config) { c.HTTP.KeepAudit = 0 }, "keep-audit", []string{"--keep-audit is 0", "2160h"}},
 		"half of Kafka":      {func(c *config.Config) { c.Kafka.Cert = "x.pem" }, "kafka-cert", []string{"--kafka-cert and --kafka-key"}},

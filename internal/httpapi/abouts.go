@@ -98,6 +98,7 @@ var abouts = map[string]string{
 	"create-token": "The service keeps a hash of it alone: who loses it makes another one.",
 	"list-tokens":  "Each has its name, its role, when it was made and until when it holds.",
 	"revoke-token": "Streams that were opened with it end as well.",
+	"whoami":       "Where no token is asked for, everybody is anonymous and an admin.",
 	"list-audit":   "Every change has a line, whether it was carried out or refused.",
 
 	"livez":       "It asks for nothing beyond the process itself: whoever restarts what is dead should ask here.",

@@ -31,6 +31,8 @@ func (s *accessRoutes) registerAccess(api huma.API) {
 	register(s, api, operation{id: "revoke-token", method: http.MethodDelete, path: "/api/v1/tokens/{name}", tag: tag,
 		summary: "Revoke a token: it ends here at once, and within seconds everywhere", status: http.StatusNoContent,
 		errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}}, s.revokeToken)
+	register(s, api, operation{id: "whoami", method: http.MethodGet, path: "/api/v1/whoami", tag: tag,
+		summary: "Tell who the caller is, and what role that has"}, s.whoami)
 	register(s, api, operation{id: "list-audit", method: http.MethodGet, path: "/api/v1/audit", tag: tag,
 		summary: "List who changed what, newest first", errors: []int{http.StatusUnprocessableEntity}}, s.listAudit)
 }
@@ -65,6 +67,11 @@ func (s *accessRoutes) listTokens(ctx context.Context, in *listTokensInput) (*bo
 	}
 	list := pageOf(tokens[from:], in.Limit, func(t *access.Token) string { return t.Name })
 	return &body[wire.TokenList]{wire.TokenList(list)}, nil
+}
+
+func (s *accessRoutes) whoami(ctx context.Context, _ *struct{}) (*body[wire.Caller], error) {
+	who, _ := ctx.Value(callerKey{}).(access.Identity)
+	return &body[wire.Caller]{wire.Caller{Actor: who.Actor, Role: who.Role}}, nil
 }
 
 type tokenRef struct {

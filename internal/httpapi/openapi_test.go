@@ -21,7 +21,7 @@ var routes = []string{
 	"GET /api/v1/export", "GET /api/v1/jobs", "GET /api/v1/jobs/{id}", "GET /api/v1/monitoring/completion-stats", "GET /api/v1/notifications",
 	"GET /api/v1/quota", "GET /api/v1/refresh", "GET /api/v1/runs", "GET /api/v1/runs/{id}", "GET /api/v1/runs/{id}/events",
 	"GET /api/v1/search", "GET /api/v1/sinks", "GET /api/v1/snapshots/{source}/{key}", "GET /api/v1/snapshots/{source}/{key}/events", "GET /api/v1/stats/accounts/{id}",
-	"GET /api/v1/stats/global", "GET /api/v1/stats/leaderboard", "GET /api/v1/timers", "GET /api/v1/timers/{id}", "GET /api/v1/tokens",
+	"GET /api/v1/stats/global", "GET /api/v1/stats/leaderboard", "GET /api/v1/timers", "GET /api/v1/timers/{id}", "GET /api/v1/tokens", "GET /api/v1/whoami",
 	"GET /debug/redis/stats", "GET /livez", "GET /readyz", "PATCH /api/v1/accounts/{id}", "POST /api/v1/accounts", "POST /api/v1/accounts/{id}/pause",
 	"POST /api/v1/accounts/{id}/purge", "POST /api/v1/accounts/{id}/resume", "POST /api/v1/archive/restore", "POST /api/v1/archive/run",
 	"POST /api/v1/archive/verify", "POST /api/v1/dlq/discard", "POST /api/v1/dlq/redrive", "POST /api/v1/dry-runs", "POST /api/v1/hooks/github",

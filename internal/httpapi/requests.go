@@ -28,7 +28,7 @@ func observe(log *slog.Logger, tracer *traces.Tracer, next http.Handler) http.Ha
 		out.Header().Set(logs.CorrelationHeader, id)
 		defer func() { //nolint:contextcheck // the request carries its context
 			span.Rename(r.Pattern).Text(logs.CorrelationAttribute, id).Text("url.path", secret.Masked(r.URL.Path)).Int("http.response.status_code", int64(out.statusSent())).End()
-			log.Log(r.Context(), levelOf(r.URL.Path), "request", "method", secret.Masked(r.Method), "path", secret.Masked(r.URL.Path),
+			log.Log(r.Context(), levelOf(r), "request", "method", secret.Masked(r.Method), "path", secret.Masked(r.URL.Path),
 				"status", out.statusSent(), "bytes", out.bytes, "took", time.Since(began), "remote", r.RemoteAddr)
 		}()
 		defer func() {
@@ -40,9 +40,10 @@ func observe(log *slog.Logger, tracer *traces.Tracer, next http.Handler) http.Ha
 	})
 }
 
-// levelOf keeps the probes, which come every few seconds, out of the log.
-func levelOf(path string) slog.Level {
-	if strings.HasPrefix(path, "/api/") {
+// levelOf keeps the probes, and what a page that is open reads, out of the log: they
+// come every few seconds.
+func levelOf(r *http.Request) slog.Level {
+	if strings.HasPrefix(r.URL.Path, "/api/") && (r.Method != http.MethodGet || !logs.IsQuiet(r.Context())) {
 		return slog.LevelInfo
 	}
 	return slog.LevelDebug

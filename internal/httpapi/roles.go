@@ -61,6 +61,7 @@ var needed = map[string]access.Role{
 	"GET /api/v1/stats/leaderboard":                access.Read,
 	"GET /api/v1/timers":                           access.Read,
 	"GET /api/v1/timers/{id}":                      access.Read,
+	"GET /api/v1/whoami":                           access.Read,
 	"POST /api/v1/sql":                             access.Read,
 	"DELETE /api/v1/timers/{id}":                   access.Operate,
 	"POST /api/v1/accounts/{id}/pause":             access.Operate,

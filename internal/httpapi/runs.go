@@ -99,6 +99,7 @@ func (s *runRoutes) listRuns(ctx context.Context, in *listRunsInput) (*body[wire
 type getRunInput struct {
 	ID     int64 `path:"id" minimum:"1"`
 	Ledger bool  `query:"ledger" doc:"Also list every resource and its pages"`
+	Brief  bool  `query:"brief" doc:"Only how far it is: pages are not looked at, and ledger_summary is empty"`
 }
 
 func (s *runRoutes) getRun(ctx context.Context, in *getRunInput) (*body[wire.RunDetail], error) {
@@ -109,6 +110,9 @@ func (s *runRoutes) getRun(ctx context.Context, in *getRunInput) (*body[wire.Run
 	progress, err := s.Observer.Progress(ctx, run)
 	if err != nil {
 		return nil, err
+	}
+	if in.Brief {
+		return &body[wire.RunDetail]{wire.RunDetail{Progress: progress}}, nil
 	}
 	detail, err := s.ledger(ctx, progress.Run)
 	if err != nil {

@@ -21,3 +21,9 @@ type TokenList List[access.Token]
 
 // AuditList is one page of the audit log, newest first.
 type AuditList List[access.Entry]
+
+// Caller is who makes a request.
+type Caller struct {
+	Actor string      `json:"actor" doc:"token:NAME, api-token (of the settings), local:USER or anonymous"`
+	Role  access.Role `json:"role" enum:"read,operate,admin"`
+}

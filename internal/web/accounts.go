@@ -1,0 +1,228 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sluice/internal/client"
+	"sluice/internal/domain"
+	"sluice/internal/engine"
+	"sluice/internal/httpapi/wire"
+	"sluice/internal/source"
+	"sluice/internal/stats"
+)
+
+// listLimit is how many rows a list shows on a page.
+const listLimit = 50
+
+// nextPage is the address of a list's next page; "" on the last.
+func (s *site) nextPage(v *visit, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	return s.Prefix + with(v.r.URL, "cursor", cursor)
+}
+
+// accountRow is an account in the list.
+type accountRow struct {
+	domain.Account
+	LastRun *domain.Run
+	Next    *domain.Harvest
+}
+
+func (s *site) accounts(ctx context.Context, v *visit) (*page, error) {
+	d := struct {
+		Rows                       []accountRow
+		Source, State, Login, Next string
+		Sources                    []source.Description
+		Filtered                   bool
+		Found                      string
+	}{Source: v.query("source"), State: v.query("state"), Login: v.query("login"), Sources: s.Sources}
+	d.Filtered = d.Source != "" || d.State != "" || d.Login != "" || v.query("cursor") != ""
+	var list wire.AccountList
+	if d.Login != "" {
+		// A login is looked up; who is not known is an empty list.
+		a, err := v.AccountDetail(ctx, d.Login)
+		if err == nil {
+			list.Items = append(list.Items, a.Account)
+		} else if domain.CodeOf(err) != domain.CodeNotFound {
+			return nil, err
+		}
+	} else {
+		f := client.AccountFilter{Source: d.Source, Page: client.Page{Cursor: v.query("cursor"), Limit: listLimit}}
+		if d.State != "" {
+			f.States = []string{d.State}
+		}
+		var err error
+		if list, err = v.Accounts(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	for _, a := range list.Items {
+		row := accountRow{Account: a}
+		runs, err := v.Runs(ctx, client.RunFilter{Account: strconv.FormatInt(a.ID, 10), Page: client.Page{Limit: 1}})
+		if err != nil {
+			return nil, err
+		}
+		if len(runs.Items) > 0 {
+			row.LastRun = &runs.Items[0]
+		}
+		if plan, err := v.Schedule(ctx, strconv.FormatInt(a.ID, 10)); err == nil {
+			row.Next = plan.Next
+		}
+		d.Rows = append(d.Rows, row)
+	}
+	d.Next = s.nextPage(v, list.NextCursor)
+	return &page{Title: "Accounts", Template: "accounts.html", Nav: "accounts", Stream: "/api/v1/events", Every: 10, Data: d}, nil
+}
+
+// accountData is what the page of an account shows.
+type accountData struct {
+	wire.AccountDetail
+	Rations []ration
+	Runs    []domain.Run
+	// Stats are nil before the first run has completed.
+	Stats     *stats.Account
+	Year      heat
+	Languages []stats.Language
+	Most      int64
+	Kinds     []kindCount
+	// Ledger is that of the last run: what is not known to be stored, and why.
+	Ledger *wire.LedgerSummary
+	// Repositories are the newest of its own; their absence is in Unread.
+	Repositories *wire.SQLAnswer
+	Unread       string
+}
+
+type kindCount struct {
+	Kind string
+	N    int64
+}
+
+func (s *site) account(ctx context.Context, v *visit) (*page, error) {
+	ref := v.r.PathValue("id")
+	detail, err := v.AccountDetail(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	id := strconv.FormatInt(detail.ID, 10)
+	d := &accountData{AccountDetail: detail}
+	for _, w := range detail.Quota {
+		d.Rations = append(d.Rations, ration{w, detail.Login})
+	}
+	runs, err := v.Runs(ctx, client.RunFilter{Account: id, Page: client.Page{Limit: 10}})
+	if err != nil {
+		return nil, err
+	}
+	d.Runs = runs.Items
+	if of, err := v.AccountStats(ctx, id); err == nil {
+		d.Stats, d.Year = &of, yearOf(of.Activity.ByDay, v.now)
+		d.Languages = of.Languages[:min(len(of.Languages), 8)]
+		for _, l := range d.Languages {
+			d.Most = max(d.Most, l.Activities)
+		}
+	} else if domain.CodeOf(err) != domain.CodeNotFound {
+		d.Unread = message(err)
+	}
+	for kind, n := range detail.Documents {
+		d.Kinds = append(d.Kinds, kindCount{kind, n})
+	}
+	slices.SortFunc(d.Kinds, func(a, b kindCount) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Kind, b.Kind)) })
+	if len(d.Runs) > 0 {
+		if run, err := v.Run(ctx, d.Runs[0].ID, false); err == nil {
+			d.Ledger = &run.LedgerSummary
+		}
+	}
+	d.Repositories = repositoriesOf(ctx, v, detail.Login)
+	return &page{Title: detail.Login, Template: "account.html", Nav: "accounts", Stream: "/api/v1/events", Every: 10, Data: d}, nil
+}
+
+// repositoriesOf are the repositories of an account that were pushed to last; nil
+// where the store cannot be asked.
+func repositoriesOf(ctx context.Context, v *visit, login string) *wire.SQLAnswer {
+	answer, err := v.SQL(ctx, wire.SQLRequest{Limit: 15, Query: "SELECT full_name AS repository, language, stars, pushed_at FROM repositories WHERE account = '" +
+		strings.ReplaceAll(login, "'", "''") + "' AND NOT deleted ORDER BY pushed_at DESC"})
+	if err != nil {
+		return nil
+	}
+	return &answer
+}
+
+// What buttons on accounts do.
+
+func addAccount(ctx context.Context, v *visit, f url.Values) (string, error) {
+	in := wire.SignupRequest{Source: f.Get("source"), Login: strings.TrimSpace(f.Get("login")), Token: strings.TrimSpace(f.Get("token"))}
+	add := v.AddAccount
+	if f.Get("start") != "" {
+		add = func(ctx context.Context, in wire.SignupRequest) (wire.SignupAnswer, error) {
+			return v.Signup(ctx, engine.Signup{Source: in.Source, Login: in.Login, Token: in.Token})
+		}
+	}
+	answer, err := add(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	f.Set("next", "/accounts/"+strconv.FormatInt(answer.Account.ID, 10))
+	if answer.Run.ID != 0 {
+		return answer.Account.Login + " is collected: run " + strconv.FormatInt(answer.Run.ID, 10), nil
+	}
+	return answer.Account.Login + " was added", nil
+}
+
+func startRun(ctx context.Context, v *visit, f url.Values) (string, error) {
+	id, err := strconv.ParseInt(f.Get("account"), 10, 64)
+	if err != nil {
+		return "", domain.Errorf(domain.CodeInvalid, "that is not an account")
+	}
+	run, err := v.StartRun(ctx, wire.RunRequest{AccountID: id, Priority: f.Get("priority")})
+	if err != nil {
+		return "", err
+	}
+	f.Set("next", "/runs/"+strconv.FormatInt(run.ID, 10))
+	return "Run " + strconv.FormatInt(run.ID, 10) + " has begun", nil
+}
+
+func pauseAccount(ctx context.Context, v *visit, f url.Values) (string, error) {
+	a, err := v.Pause(ctx, f.Get("account"), cmp.Or(f.Get("reason"), "paused on the dashboard"))
+	return a.Login + " is paused", err
+}
+
+func resumeAccount(ctx context.Context, v *visit, f url.Values) (string, error) {
+	a, err := v.Resume(ctx, f.Get("account"))
+	return a.Login + " goes on", err
+}
+
+func renewToken(ctx context.Context, v *visit, f url.Values) (string, error) {
+	token := strings.TrimSpace(f.Get("token"))
+	a, err := v.SetAccount(ctx, f.Get("account"), wire.AccountSettings{Token: &token})
+	return "The token of " + a.Login + " was renewed", err
+}
+
+func setSchedule(ctx context.Context, v *visit, f url.Values) (string, error) {
+	p := wire.Policy{
+		Every: f.Get("every"), Cron: f.Get("cron"), Zone: f.Get("zone"), Quiet: f.Get("quiet"), AfterSuccess: f.Get("after_success"),
+		AfterFailure: f.Get("after_failure"), AfterQuota: f.Get("after_quota"), Spread: f.Get("spread"),
+	}
+	if off := f.Get("off") != ""; off {
+		p.Off = &off
+	}
+	plan, err := v.SetSchedule(ctx, f.Get("account"), p)
+	return "The schedule of " + plan.Login + " was set", err
+}
+
+func purgeAccount(ctx context.Context, v *visit, f url.Values) (string, error) {
+	if f.Get("login") == "" || f.Get("typed") != f.Get("login") {
+		return "", domain.Errorf(domain.CodeInvalid, "nothing was removed: what was typed is not the account's name")
+	}
+	_, err := v.PurgeAccount(ctx, f.Get("account"), f.Get("cancel") != "")
+	if err != nil && errors.Is(err, context.Canceled) {
+		return "", domain.Errorf(domain.CodeUnavailable, "the purge was interrupted; it goes on by itself")
+	}
+	f.Set("next", "/accounts")
+	return f.Get("login") + " was removed, and everything that was kept of it", err
+}

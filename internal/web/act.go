@@ -1,0 +1,53 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"sluice/internal/domain"
+)
+
+// action carries out what a form asks for, by calls of the API, and says what was
+// done. It may lead to another page by setting next.
+type action func(ctx context.Context, v *visit, f url.Values) (string, error)
+
+// actions are what forms can ask for. Who may do what is the API's to decide.
+var actions = map[string]action{
+	"add-account": addAccount, "start-run": startRun, "pause-account": pauseAccount, "resume-account": resumeAccount, "renew-token": renewToken,
+	"set-schedule": setSchedule, "purge-account": purgeAccount,
+	"cancel-run": cancelRun, "resume-run": resumeRun, "set-priority": setPriority, "cancel-runs": cancelRuns,
+	"retry-job": retryJob, "retry-jobs": retryJobs,
+	"refresh": refreshKey, "redrive": redrive, "discard": discard,
+	"set-timer": setTimer, "move-timer": moveTimer, "cancel-timer": cancelTimer, "redeliver-timer": redeliverTimer, "detect-missed": detectMissed,
+	"create-token": createToken, "revoke-token": revokeToken, "reset-quota": resetQuota,
+}
+
+// act does what a form asks for, and leads back to a page that says so.
+func (s *site) act(w http.ResponseWriter, r *http.Request) {
+	if !s.fromOwnPage(w, r) {
+		return
+	}
+	v, err := s.visit(r)
+	if err != nil {
+		s.fail(w, r, v, err)
+		return
+	}
+	do, ok := actions[r.PathValue("name")]
+	if !ok {
+		s.fail(w, r, v, domain.Errorf(domain.CodeNotFound, "there is no such action"))
+		return
+	}
+	done, err := do(r.Context(), v, r.PostForm)
+	if err == nil && r.PathValue("name") == "create-token" {
+		// It is a secret: it goes to this answer, and nowhere else.
+		s.render(w, r, http.StatusOK, &page{Title: "A new token", Template: "token.html", Nav: "system", Data: done}, v)
+		return
+	}
+	if err != nil {
+		s.say(w, r, flash{message(err), true})
+	} else {
+		s.say(w, r, flash{done, false})
+	}
+	s.redirect(w, r, local(r.PostForm.Get("next")))
+}

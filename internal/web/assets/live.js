@@ -1,0 +1,168 @@
+// Keeps the page as it would be if it were loaded anew: an event of the API's stream,
+// or time that passes, has it fetched, and the parts that differ are exchanged.
+"use strict";
+(() => {
+  const body = document.body;
+  const stream = body.dataset.stream;
+  const every = Number(body.dataset.every || 0) * 1000;
+  const button = document.getElementById("live");
+  const text = document.getElementById("live-text");
+  const leastPause = 1000;
+  let paused = sessionStorage.getItem("paused") === "1";
+  let source = null;
+  let broken = false;
+  let pending = false;
+  let fetching = false;
+  let last = 0;
+
+  const store = (name, value) => { try { localStorage.setItem(name, value); } catch { /* private windows */ } };
+  const stored = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
+
+  function show() {
+    if (!button) return;
+    button.hidden = false;
+    button.setAttribute("aria-pressed", String(paused));
+    button.classList.toggle("broken", broken && !paused);
+    text.textContent = paused ? "paused" : broken ? "reconnecting" : "live";
+    button.title = paused ? "Go on" : "Pause";
+  }
+
+  // typing says whether exchanging a part would take something from whoever uses it.
+  function inUse(part) {
+    const active = document.activeElement;
+    if (active && part.contains(active) && /^(INPUT|SELECT|TEXTAREA)$/.test(active.tagName)) return true;
+    return part.querySelector("details[open]") !== null || !window.getSelection().isCollapsed && part.contains(window.getSelection().anchorNode);
+  }
+
+  // place names an element that has the focus, to find its successor.
+  function place(part) {
+    const active = document.activeElement;
+    if (!active || !part.contains(active)) return null;
+    const all = [...part.querySelectorAll("a, button")];
+    return all.indexOf(active);
+  }
+
+  async function refresh() {
+    if (fetching || paused) return;
+    fetching = true;
+    pending = false;
+    last = Date.now();
+    try {
+      const answer = await fetch(location.href, { headers: { Accept: "text/html", "X-Sluice-Live": "1" }, cache: "no-store" });
+      if (answer.status === 401) { location.reload(); return; }
+      if (answer.ok) exchange(new DOMParser().parseFromString(await answer.text(), "text/html"));
+      if (!source) { broken = !answer.ok; show(); }
+    } catch {
+      broken = true;
+      show();
+    } finally {
+      fetching = false;
+      if (pending) soon();
+    }
+  }
+
+  function exchange(fresh) {
+    document.querySelectorAll("[data-part]").forEach((part) => {
+      const now = fresh.getElementById(part.id);
+      if (!now || now.innerHTML === part.innerHTML || inUse(part)) return;
+      const focus = place(part);
+      const left = part.querySelector(".scroll")?.scrollLeft;
+      part.replaceChildren(...now.childNodes);
+      if (left) part.querySelector(".scroll")?.scrollTo({ left });
+      if (focus !== null && focus >= 0) part.querySelectorAll("a, button")[focus]?.focus({ preventScroll: true });
+    });
+    bind(document);
+    tick();
+  }
+
+  // soon refreshes once for all that happens within a moment.
+  let timer = null;
+  function soon() {
+    pending = true;
+    if (timer || paused || document.hidden) return;
+    timer = setTimeout(() => { timer = null; refresh(); }, Math.max(120, leastPause - (Date.now() - last)));
+  }
+
+  function connect() {
+    if (!stream || source || paused) return;
+    source = new EventSource(stream);
+    const mine = source;
+    source.onopen = () => { broken = false; show(); soon(); };
+    source.onerror = () => {
+      broken = true;
+      show();
+      if (mine.readyState === EventSource.CLOSED && source === mine) {
+        source = null;
+        setTimeout(connect, 5000);
+      }
+    };
+    for (const name of ["snapshot", "progress", "completion"]) source.addEventListener(name, soon);
+  }
+
+  function disconnect() {
+    source?.close();
+    source = null;
+  }
+
+  function span(seconds) {
+    if (seconds < 60) return `${Math.floor(seconds)} s`;
+    const two = (a, unit, b, smaller) => (b === 0 || a >= 10 ? `${a} ${unit}` : `${a} ${unit} ${b} ${smaller}`);
+    const minutes = Math.floor(seconds / 60);
+    if (minutes < 60) return two(minutes, "min", Math.floor(seconds % 60), "s");
+    const hours = Math.floor(minutes / 60);
+    if (hours < 48) return two(hours, "h", minutes % 60, "min");
+    return two(Math.floor(hours / 24), "d", hours % 24, "h");
+  }
+
+  function tick() {
+    document.querySelectorAll("time[data-until]").forEach((t) => {
+      const left = (Date.parse(t.dateTime) - Date.now()) / 1000;
+      t.textContent = left > 0 ? `in ${span(left)}` : "now";
+    });
+  }
+
+  function bind(root) {
+    root.querySelectorAll("button[data-copy]:not([data-bound])").forEach((b) => {
+      b.dataset.bound = "1";
+      b.hidden = !navigator.clipboard;
+      b.addEventListener("click", async () => {
+        await navigator.clipboard.writeText(document.getElementById(b.dataset.copy).textContent);
+        const was = b.textContent;
+        b.textContent = "copied";
+        setTimeout(() => { b.textContent = was; }, 1500);
+      });
+    });
+  }
+
+  button?.addEventListener("click", () => {
+    paused = !paused;
+    sessionStorage.setItem("paused", paused ? "1" : "0");
+    if (paused) disconnect(); else { connect(); soon(); }
+    show();
+  });
+
+  const theme = document.getElementById("theme");
+  if (stored("theme")) document.documentElement.dataset.theme = stored("theme");
+  if (theme) {
+    theme.hidden = false;
+    theme.addEventListener("click", () => {
+      const dark = getComputedStyle(document.documentElement).colorScheme === "dark" ||
+        !document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches;
+      document.documentElement.dataset.theme = dark ? "light" : "dark";
+      store("theme", dark ? "light" : "dark");
+    });
+  }
+
+  document.addEventListener("keydown", (e) => {
+    if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName)) return;
+    const field = document.querySelector(".filters input");
+    if (field) { e.preventDefault(); field.focus(); }
+  });
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && pending) soon(); });
+  window.addEventListener("pagehide", disconnect);
+  if (every) setInterval(() => { if (!document.hidden) soon(); }, every);
+  setInterval(tick, 1000);
+  bind(document);
+  connect();
+  show();
+})();

@@ -1,0 +1,90 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"sluice/internal/client"
+	"sluice/internal/logs"
+)
+
+// keyHeader names a request that may come twice.
+const keyHeader = "Idempotency-Key"
+
+// inProcess calls the API for a browser: from its address, on its word for where it
+// comes from, so that the API judges it as if it had asked itself.
+type inProcess struct {
+	api     http.Handler
+	browser *http.Request
+	// key is that of what a form asks for; "" for none.
+	key   string
+	calls int
+}
+
+// passed are what a browser, or the proxy before it, says of a request.
+var passed = []string{"X-Forwarded-For", "Sec-Fetch-Site", "Origin", logs.CorrelationHeader}
+
+// RoundTrip implements http.RoundTripper.
+func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(logs.Quietly(r.Context()))
+	r.RequestURI, r.RemoteAddr, r.Host, r.TLS = r.URL.RequestURI(), t.browser.RemoteAddr, t.browser.Host, t.browser.TLS
+	for _, name := range passed {
+		if values := t.browser.Header.Values(name); len(values) > 0 {
+			r.Header[name] = values
+		}
+	}
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	// A purge goes on where it was when it is asked for again, and takes no key.
+	if t.key != "" && r.Method == http.MethodPost && !strings.HasSuffix(r.URL.Path, "/purge") {
+		t.calls++
+		r.Header.Set(keyHeader, fmt.Sprintf("%s-%d", t.key, t.calls))
+	}
+	answer := &held{header: http.Header{}}
+	t.api.ServeHTTP(answer, r)
+	answer.WriteHeader(http.StatusOK)
+	return &http.Response{
+		StatusCode: answer.status, Status: http.StatusText(answer.status), Header: answer.header, Request: r,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: io.NopCloser(&answer.body), ContentLength: int64(answer.body.Len()),
+	}, nil
+}
+
+// calling is a client of the API for whoever has sent a request.
+func (s *site) calling(r *http.Request, token, key string) (*client.Client, *http.Client, error) {
+	hc := &http.Client{Transport: &inProcess{api: s.api, browser: r, key: key}}
+	c, err := client.New(ownAddress, token, hc)
+	return c, hc, err
+}
+
+// ownAddress stands for the service in what is said of it.
+const ownAddress = "http://sluice"
+
+// held is an answer of the API that a page is made of.
+type held struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (h *held) Header() http.Header { return h.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (h *held) WriteHeader(status int) {
+	if h.status == 0 {
+		h.status = status
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (h *held) Write(p []byte) (int, error) {
+	h.WriteHeader(http.StatusOK)
+	return h.body.Write(p)
+}
+
+// Flush implements http.Flusher.
+func (h *held) Flush() { h.WriteHeader(http.StatusOK) }

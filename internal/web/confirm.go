@@ -1,0 +1,106 @@
+package web
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"slices"
+
+	"sluice/internal/client"
+	"sluice/internal/domain"
+	"sluice/internal/httpapi/wire"
+)
+
+// confirmData is a question before something that cannot be taken back, with how
+// many things it would change.
+type confirmData struct {
+	Title, Question, Button, Action, Back string
+	// Count is how many; More says that there are more than were counted.
+	Count  int
+	More   bool
+	Fields []field
+}
+
+type field struct{ Name, Value string }
+
+// confirm asks before much is changed, and says how much that is.
+func (*site) confirm(ctx context.Context, v *visit) (*page, error) {
+	q := v.r.URL.Query()
+	d := &confirmData{Action: v.r.PathValue("name")}
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		if value := q.Get(name); value != "" {
+			d.Fields = append(d.Fields, field{name, value})
+		}
+	}
+	var err error
+	switch d.Action {
+	case "retry-jobs":
+		err = d.countJobs(ctx, v, q)
+	case "cancel-runs":
+		err = d.countRuns(ctx, v, q)
+	case "redrive", "discard":
+		err = d.countLetters(ctx, v, q)
+	default:
+		err = domain.Errorf(domain.CodeNotFound, "there is nothing of that name to confirm")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &page{Title: d.Title, Template: "confirm.html", Data: d}, nil
+}
+
+func (d *confirmData) countJobs(ctx context.Context, v *visit, q url.Values) error {
+	d.Title, d.Question, d.Button, d.Back = "Retry failed jobs", "failed jobs match. They are tried again, and their runs go on.", "Retry them", "/jobs?status=FAILED"
+	if run := q.Get("run"); run != "" {
+		d.Back = "/runs/" + run
+	}
+	req, err := jobsRequest(q)
+	if err != nil {
+		return err
+	}
+	req.DryRun = true
+	return d.count(func(cursor string) (wire.BulkAnswer, error) {
+		req.Cursor = cursor
+		return v.RetryJobs(ctx, req)
+	})
+}
+
+func (d *confirmData) countRuns(ctx context.Context, v *visit, q url.Values) error {
+	d.Title, d.Question, d.Button, d.Back = "Cancel runs", "runs are under way. They end; what was stored stays.", "Cancel them", "/runs"
+	req := wire.RunsRequest{Account: q.Get("account"), All: q.Get("account") == "", DryRun: true}
+	return d.count(func(cursor string) (wire.BulkAnswer, error) {
+		req.Cursor = cursor
+		return v.CancelRuns(ctx, req)
+	})
+}
+
+// countedBatches is up to how many batches of a thousand are counted before somebody
+// is asked.
+const countedBatches = 10
+
+func (d *confirmData) count(ask func(cursor string) (wire.BulkAnswer, error)) error {
+	cursor := ""
+	for range countedBatches {
+		answer, err := ask(cursor)
+		if err != nil {
+			return err
+		}
+		d.Count += answer.Matched
+		if cursor = answer.NextCursor; cursor == "" {
+			return nil
+		}
+	}
+	d.More = true
+	return nil
+}
+
+func (d *confirmData) countLetters(ctx context.Context, v *visit, q url.Values) error {
+	d.Title, d.Question, d.Button = "Redrive dead letters", "dead letters have this cause. They are asked for again.", "Redrive them"
+	if d.Action == "discard" {
+		d.Title, d.Question, d.Button = "Discard dead letters", "dead letters have this cause. They are removed, and nobody is asked for them again.", "Discard them"
+	}
+	d.Back = "/dead-letters"
+	list, err := v.DeadLetters(ctx, client.LetterFilter{Page: client.Page{Limit: 1}})
+	d.Count = int(list.Counts[q.Get("why")])
+	return err
+}

@@ -1,0 +1,243 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// functions are what templates show values with.
+func (s *site) functions() template.FuncMap {
+	return template.FuncMap{
+		"link": s.link, "at": s.at, "until": s.until, "ago": func(t time.Time) string { return span(s.Now().Sub(t)) },
+		"n": number, "span": span, "bytes": bytesText, "tone": tone, "percent": percent, "pretty": pretty, "short": short,
+		"words": words, "list": func(items ...any) []any { return items }, "key": newKey, "join": strings.Join,
+		"dict": dict, "value": value, "count": counted, "instant": instantText, "float": func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
+	}
+}
+
+// link is an address of the dashboard, of its parts.
+func (s *site) link(parts ...any) string {
+	var b strings.Builder
+	b.WriteString(s.Prefix)
+	for _, p := range parts {
+		fmt.Fprint(&b, p)
+	}
+	return b.String()
+}
+
+// dict has pairs of names and values, for parts that need more than one thing.
+func dict(pairs ...any) (map[string]any, error) {
+	out := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		name, ok := pairs[i].(string)
+		if !ok {
+			return nil, fmt.Errorf("%v is not a name", pairs[i])
+		}
+		out[name] = pairs[i+1]
+	}
+	return out, nil
+}
+
+// at shows an instant by how long ago it was, or how far it is; in full where one
+// points at it. One that is not known is a dash.
+func (s *site) at(t time.Time) template.HTML {
+	if t.IsZero() {
+		return unknown
+	}
+	text, ahead := span(s.Now().Sub(t))+" ago", ""
+	if d := t.Sub(s.Now()); d > 0 {
+		text, ahead = "in "+span(d), " data-until"
+	}
+	return timeTag(t, text, ahead)
+}
+
+// until is a countdown.
+func (s *site) until(t time.Time) template.HTML {
+	if t.IsZero() {
+		return unknown
+	}
+	d := t.Sub(s.Now())
+	if d <= 0 {
+		return timeTag(t, "now", " data-until")
+	}
+	return timeTag(t, "in "+span(d), " data-until")
+}
+
+const unknown template.HTML = `<span class="unknown" title="not known">–</span>`
+
+func timeTag(t time.Time, text, attributes string) template.HTML {
+	full := t.UTC().Format("2006-01-02 15:04:05 UTC")
+	//nolint:gosec // made of a time and of words of this program
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s"%s>%s</time>`, t.UTC().Format(time.RFC3339), full, attributes, template.HTMLEscapeString(text)))
+}
+
+// span is a duration for people: two units at most.
+func span(d time.Duration) string {
+	if d < 0 {
+		d = -d
+	}
+	switch {
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	case d < time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + " s"
+	case d < time.Hour:
+		return pair(int(d.Minutes()), "min", int(d.Seconds())%60, "s")
+	case d < 48*time.Hour:
+		return pair(int(d.Hours()), "h", int(d.Minutes())%60, "min")
+	}
+	return pair(int(d.Hours())/24, "d", int(d.Hours())%24, "h")
+}
+
+func pair(a int, unit string, b int, smaller string) string {
+	if b == 0 || a >= 10 {
+		return strconv.Itoa(a) + " " + unit
+	}
+	return strconv.Itoa(a) + " " + unit + " " + strconv.Itoa(b) + " " + smaller
+}
+
+// number has groups of three digits, with narrow spaces.
+func number(v any) string {
+	var text string
+	switch v := v.(type) {
+	case float64:
+		if v != math.Trunc(v) && math.Abs(v) < 100 {
+			return strconv.FormatFloat(v, 'f', 1, 64)
+		}
+		text = strconv.FormatFloat(math.Round(v), 'f', 0, 64)
+	default:
+		text = fmt.Sprint(v)
+	}
+	sign := ""
+	if strings.HasPrefix(text, "-") {
+		sign, text = "−", text[1:]
+	}
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "\u202f" + text[i:]
+	}
+	return sign + text
+}
+
+func bytesText(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	value, i := float64(n), -1
+	for value >= unit && i < 4 {
+		value, i = value/unit, i+1
+	}
+	return strconv.FormatFloat(value, 'f', 1, 64) + " " + string("KMGTP"[i]) + "iB"
+}
+
+// percent is a share; "–" of nothing.
+func percent(part, whole any) string {
+	p, w := asFloat(part), asFloat(whole)
+	if w == 0 {
+		return "–"
+	}
+	// What is not all is not shown as all.
+	return strconv.Itoa(int(math.Floor(100*p/w))) + "\u202f%"
+}
+
+func asFloat(v any) float64 {
+	f, err := strconv.ParseFloat(fmt.Sprint(v), 64)
+	if err != nil {
+		return 0
+	}
+	return f
+}
+
+// tones are the colours of states.
+var tones = map[string]string{
+	"active": "good", "COMPLETED": "good", "SUCCEEDED": "good", "FRESH": "good", "ok": "good", "closed": "good", "done": "good",
+	"RUNNING": "busy", "PLANNING": "busy", "FINALIZING": "busy", "CREATED": "busy", "UPDATING": "busy", "DELIVERING": "busy",
+	"READY": "calm", "WAITING": "calm", "CANCELED": "calm", "deleted": "calm", "NOT_FOUND": "calm",
+	"paused": "warn", "PAUSED": "warn", "STALE": "warn", "half-open": "warn", "refused": "warn", "RETRYING": "warn", "unfinished": "warn",
+	"FAILED": "bad", "DEAD": "bad", "failed": "bad", "open": "bad",
+}
+
+func tone(state any) string {
+	text := fmt.Sprint(state)
+	if t, ok := tones[text]; ok {
+		return t
+	}
+	if t, ok := tones[strings.ToUpper(text)]; ok {
+		return t
+	}
+	return "calm"
+}
+
+// words makes a state readable: NOT_FOUND is not found.
+func words(v any) string {
+	return strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(fmt.Sprint(v), "_", " "), "-", " "))
+}
+
+func pretty(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if len(raw) == 0 || json.Indent(&out, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return out.String()
+}
+
+func short(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most-1]) + "…"
+}
+
+// with is an address with other parameters: an empty value takes one away.
+func with(u *url.URL, pairs ...string) string {
+	q := u.Query()
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] == "" {
+			q.Del(pairs[i])
+		} else {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(q) == 0 {
+		return u.Path
+	}
+	return u.Path + "?" + q.Encode()
+}
+
+// value is a value of JSON as a cell of a table shows it.
+func value(raw json.RawMessage) string {
+	var text string
+	switch {
+	case string(raw) == "null":
+		return "–"
+	case json.Unmarshal(raw, &text) == nil:
+		return text
+	}
+	return string(raw)
+}
+
+// counted is a number of things.
+func counted(n any, thing string) string {
+	text := number(n)
+	if text == "1" {
+		return text + " " + thing
+	}
+	return text + " " + thing + "s"
+}
+
+// instantText is a value of JSON; an instant to the minute.
+func instantText(raw json.RawMessage) string {
+	text := value(raw)
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return t.UTC().Format("2006-01-02 15:04")
+	}
+	return text
+}

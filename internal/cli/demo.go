@@ -43,6 +43,9 @@ func (a demoCommand) demo(o *options) *cobra.Command {
 			if refreshes {
 				return a.demoRefresh(c, o, maple, flags, exit)
 			}
+			if !c.Flags().Changed("organizations") {
+				flags.organizations = min(flags.organizations, flags.accounts-1)
+			}
 			if err := flags.check(); err != nil {
 				return err
 			}

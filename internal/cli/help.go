@@ -10,7 +10,7 @@ import (
 )
 
 // exitCodes is what the program's help says of them.
-const exitCodes = "Exit codes: 0 done, 1 failed or incomplete, 2 wrong usage or settings,\n            4 not authorised, 130 interrupted."
+const exitCodes = "Exit codes: 0 done, 1 failed, 2 wrong usage, 4 not authorised, 130 interrupted."
 
 // addGrouped adds commands under a heading of their own.
 func addGrouped(root *cobra.Command, title string, commands ...*cobra.Command) {

@@ -58,7 +58,7 @@ func Markdown(root *cobra.Command) string {
 	var text strings.Builder
 	text.WriteString("# Commands\n\n<!-- Written by `go test ./internal/cli -update` from the commands themselves. -->\n\n" +
 		"Every command takes `--config`, `--output` (`-o`), `--log-level` and `--help`. Settings are in [settings.md](settings.md).\n" +
-		strings.ReplaceAll(exitCodes, "\n           ", "") + "\n")
+		exitCodes + "\n")
 	for _, c := range documented(root) {
 		if c == root {
 			continue
@@ -142,7 +142,7 @@ func manPage(c *cobra.Command, name string) string {
 	if c.Example != "" {
 		fmt.Fprintf(&text, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(c.Example))
 	}
-	fmt.Fprintf(&text, ".SH \"EXIT STATUS\"\n%s\n", roff(strings.ReplaceAll(exitCodes, "\n           ", "")))
+	fmt.Fprintf(&text, ".SH \"EXIT STATUS\"\n%s\n", roff(exitCodes))
 	var others []string
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() {

@@ -221,7 +221,7 @@ func TestDiskFull(t *testing.T) {
 		Repos: sim.Exactly(4), Commits: sim.Exactly(150), Issues: sim.Exactly(60), Pulls: sim.Exactly(10),
 	}})
 	store := &refusals{calls: func() int { return upstream.Audit().Calls }, seen: make(chan struct{})}
-	o := wiring.Options{Engine: quick(), MaxPages: 120, WrapState: func(s state.Store) state.Store {
+	o := wiring.Options{Engine: quick(), MaxPages: 170, WrapState: func(s state.Store) state.Store {
 		if store.Store != nil {
 			return s
 		}

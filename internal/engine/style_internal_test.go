@@ -16,7 +16,7 @@ import (
 // logKeys are the keys of the package's log lines: who searches for a run, a
 // job, an account, an owner or a chore finds all lines about it.
 var logKeys = []string{
-	"run", "job", "account", "owner", "chore", "login", "error", "reason", "jobs", "leases", "status", "calls", "failed_jobs",
+	"run", "job", "account", "owner", "chore", "login", "error", "reason", "jobs", "changes", "leases", "status", "calls", "failed_jobs",
 	"in", "at", "priority", "trigger", "type", "kind", "attempt", "items", "next", "not_before", "late", "lost",
 	"waiting_jobs", "running_jobs", "jobs_without_worker", "interrupted_runs", "succeeded_jobs", "took", "wait", "verdict",
 }

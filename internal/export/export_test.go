@@ -178,10 +178,11 @@ func TestKinds(t *testing.T) {
 
 // TestEveryLineNamesTheSame checks what all kinds have in common.
 func TestEveryLineNamesTheSame(t *testing.T) {
+	collected := []export.Kind{kindRepositories, kindCommits, kindIssues, kindPulls, kindEvents, kindProfiles}
 	src := sources(t)
 	for _, kind := range export.Kinds(github.Kinds()) {
 		text, rows := render(t, src, export.Options{Kind: export.Kind(kind), Format: export.FormatJSONL, Accounts: []domain.Account{ann}})
-		if rows == 0 {
+		if rows == 0 && slices.Contains(collected, export.Kind(kind)) {
 			t.Errorf("%s: no rows", kind)
 		}
 		seen := map[string]bool{}

@@ -27,7 +27,8 @@ func TestNewFileIsWhatItsMigrationsMake(t *testing.T) {
 		if err := sqlite.Upgrade(t.Context(), db); err != nil {
 			t.Fatalf("%s, and then the rest: %v", name, err)
 		}
-		tables := column(t, db, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+		// What lies in a virtual table lies in the tables beside it.
+		tables := column(t, db, "SELECT name FROM sqlite_schema WHERE type = 'table' AND coalesce(sql, '') NOT LIKE 'CREATE VIRTUAL %' ORDER BY name")
 		made[name] = column(t, db, "SELECT type || ' ' || name || ' ' || tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema ORDER BY rowid")
 		made[name] = append(made[name], column(t, db, "SELECT version_id || ' ' || is_applied FROM goose_db_version ORDER BY id")...)
 		for _, table := range tables {

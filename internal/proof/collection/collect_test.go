@@ -136,7 +136,7 @@ func TestCollectRefusesBeforeAnyCall(t *testing.T) {
 		args []string
 		says []string
 	}{
-		"no login":        {token, nil, []string{"at least one login"}},
+		"no login":        {token, nil, []string{"at least one target"}},
 		"no token":        {nil, []string{good}, []string{good, "SLUICE_GITHUB_TOKEN", "--token-file"}},
 		"token of others": {nil, []string{good, "somebody", "--token-file", u.Tokens}, []string{"somebody", "SLUICE_GITHUB_TOKEN"}},
 		"no such file":    {nil, []string{good, "--token-file", "/nowhere/tokens"}, []string{"--token-file", "/nowhere/tokens"}},

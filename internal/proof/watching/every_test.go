@@ -88,6 +88,7 @@ func newBroken(t *testing.T) *broken {
 	b.args = []string{
 		"up", "--addr", "127.0.0.1:0", "--github-url", githubURL, "--floor", "0", "--maplestory-url", gameURL, "--prefetch", "0",
 		"--maplestory-per-second", "50", "--workers", "2", "--lease", "2s", "--webhook-allow-private",
+		"--sink", "down=mysql://nobody@127.0.0.1:1/nowhere",
 	}
 	b.Service = b.process("api,worker,scheduler,refresh", token)
 	b.api = b.process("api", token)
@@ -192,6 +193,7 @@ func everyAlert(t *testing.T) {
 func (b *broken) breaksCollections() {
 	b.githubs.close()
 	b.signup(6)
+	b.fires("SluiceSinkBehind")
 	b.fires("SluiceManyActiveRuns", "SluiceManyPendingJobs", "SluiceLeasedBacklog", "SluiceReadyBacklog")
 	b.githubs.slow(1500 * time.Millisecond)
 	b.fires("SluiceJobsSlow")

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -43,7 +44,8 @@ func newWorld(t *testing.T) *world {
 	w.Program = sluice.Start(t, []string{
 		"SLUICE_STATE=" + w.sql.URL(), "SLUICE_REDIS=" + w.redis.URL(), "SLUICE_KEY_FILE=" + sluice.KeyFile(t),
 		"SLUICE_MAPLESTORY_KEY=" + maplesim.DefaultKey, "SLUICE_API_TOKEN=" + w.Token,
-	}, "up", "--addr", "127.0.0.1:0", "--github-url", w.github.URL, "--floor", "0", "--maplestory-url", game.URL, "--prefetch", "0")
+	}, "up", "--addr", "127.0.0.1:0", "--github-url", w.github.URL, "--floor", "0", "--maplestory-url", game.URL, "--prefetch", "0",
+		"--sink", "copy=sqlite:"+filepath.Join(t.TempDir(), "copy.db"))
 	w.URL = sluice.AddressIn(t, w.Says("sluice serves http://"))
 	w.prometheus = testkit.StartPrometheus(t, w.configuration(), map[string]string{
 		"rules.yml": hasty(readFile(t, rulesFile)), "token": w.Token,

@@ -57,11 +57,12 @@ func behind(n *wire.Sink) string {
 
 func (a sinkCommands) sync(o *options) *cobra.Command {
 	anew := false
-	c := &cobra.Command{Use: "sync URL", Short: "Carry what was collected to a database, once",
-		Long: "Carry what was collected to a database, until it has all that there was at the beginning. The first\n" +
+	c := &cobra.Command{Use: "sync URL", Short: "Carry what was collected to a database, a lake, Kafka or a webhook",
+		Long: "Carry what was collected to a target, until it has all that there was at the beginning. The first\n" +
 			"time everything is copied, and later what has changed since. URL is postgres://USER@HOST/DATABASE,\n" +
-			"mysql://USER@HOST/DATABASE or sqlite:FILE (docs/sinks.md), or @FILE, which holds one that has a\n" +
-			"password. `sluice up --sink NAME=URL` keeps a database up to date.",
+			"mysql://USER@HOST/DATABASE, sqlite:FILE, file:///DIR or s3://BUCKET/PREFIX (Parquet files),\n" +
+			"kafka://BROKERS/PREFIX or a webhook (docs/sinks.md), or @FILE, which holds one that has a password.\n" +
+			"`sluice up --sink NAME=URL` keeps a target up to date.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("`%s` takes one URL, such as sqlite:collected.db or postgres://user@host/database", c.CommandPath())

@@ -216,13 +216,18 @@ func setSchedule(ctx context.Context, v *visit, f url.Values) (string, error) {
 }
 
 func purgeAccount(ctx context.Context, v *visit, f url.Values) (string, error) {
-	if f.Get("login") == "" || f.Get("typed") != f.Get("login") {
+	// What the account is called is not for the form to say.
+	account, err := v.Account(ctx, f.Get("account"))
+	if err != nil {
+		return "", err
+	}
+	if f.Get("typed") != account.Login {
 		return "", domain.Errorf(domain.CodeInvalid, "nothing was removed: what was typed is not the account's name")
 	}
-	_, err := v.PurgeAccount(ctx, f.Get("account"), f.Get("cancel") != "")
+	_, err = v.PurgeAccount(ctx, f.Get("account"), f.Get("cancel") != "")
 	if err != nil && errors.Is(err, context.Canceled) {
 		return "", domain.Errorf(domain.CodeUnavailable, "the purge was interrupted; it goes on by itself")
 	}
 	f.Set("next", "/accounts")
-	return f.Get("login") + " was removed, and everything that was kept of it", err
+	return account.Login + " was removed, and everything that was kept of it", err
 }

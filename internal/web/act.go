@@ -12,6 +12,9 @@ import (
 // done. It may lead to another page by setting next.
 type action func(ctx context.Context, v *visit, f url.Values) (string, error)
 
+// makesToken is the action whose answer is a secret.
+const makesToken = "create-token"
+
 // actions are what forms can ask for. Who may do what is the API's to decide.
 var actions = map[string]action{
 	"add-account": addAccount, "start-run": startRun, "pause-account": pauseAccount, "resume-account": resumeAccount, "renew-token": renewToken,
@@ -20,7 +23,7 @@ var actions = map[string]action{
 	"retry-job": retryJob, "retry-jobs": retryJobs,
 	"refresh": refreshKey, "redrive": redrive, "discard": discard,
 	"set-timer": setTimer, "move-timer": moveTimer, "cancel-timer": cancelTimer, "redeliver-timer": redeliverTimer, "detect-missed": detectMissed,
-	"create-token": createToken, "revoke-token": revokeToken, "reset-quota": resetQuota,
+	makesToken: createToken, "revoke-token": revokeToken, "reset-quota": resetQuota,
 }
 
 // act does what a form asks for, and leads back to a page that says so.
@@ -39,7 +42,7 @@ func (s *site) act(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	done, err := do(r.Context(), v, r.PostForm)
-	if err == nil && r.PathValue("name") == "create-token" {
+	if err == nil && r.PathValue("name") == makesToken {
 		// It is a secret: it goes to this answer, and nowhere else.
 		s.render(w, r, http.StatusOK, &page{Title: "A new token", Template: "token.html", Nav: "system", Data: done}, v)
 		return

@@ -87,7 +87,12 @@ func (s *site) page(show view) http.Handler {
 
 // visit finds out who looks.
 func (s *site) visit(r *http.Request) (*visit, error) {
-	c, hc, err := s.calling(r, tokenOf(r), r.PostFormValue("key"))
+	key := r.PostFormValue("key")
+	if r.PathValue("name") == makesToken {
+		// An answer with a key is kept to be given again, and this one is a secret.
+		key = ""
+	}
+	c, hc, err := s.calling(r, tokenOf(r), key)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +108,11 @@ func (s *site) fail(w http.ResponseWriter, r *http.Request, v *visit, err error)
 	}
 	status := statusOf(err)
 	if status == http.StatusUnauthorized && (v == nil || v.who.Role == "") {
+		// A token that is not accepted any more would be counted as a wrong one with every
+		// page.
+		if v != nil && tokenOf(r) != "" {
+			s.setCookie(w, r, sessionCookie, "", 0)
+		}
 		if r.Method == http.MethodGet && r.Header.Get(liveHeader) == "" {
 			s.redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()))
 			return

@@ -143,3 +143,40 @@ func TestPathPrefix(t *testing.T) {
 		t.Errorf("the API below the prefix: %d", w.Code)
 	}
 }
+
+// TestWhoIsNotKnownAnyMore loses the cookie, so that it is not counted as a wrong
+// token with every page.
+func TestWhoIsNotKnownAnyMore(t *testing.T) {
+	h := site(t, "s3cret", web.Options{})
+	c := ask(h, http.MethodPost, "/login", "token=s3cret").Result().Cookies()[0]
+	w := ask(h, http.MethodGet, "/runs", "", "Accept", html, "Cookie", c.Name+"=cmV2b2tlZA")
+	if got := w.Result().Cookies(); w.Code != http.StatusSeeOther || len(got) != 1 || got[0].Name != c.Name || got[0].MaxAge >= 0 {
+		t.Errorf("a token that is not accepted: %d %v", w.Code, got)
+	}
+	if w := ask(h, http.MethodGet, "/runs", "", "Accept", html, "Cookie", c.Name+"="+c.Value); w.Code != http.StatusOK {
+		t.Errorf("a good one after it: %d", w.Code)
+	}
+}
+
+// TestPurgeAsksForTheAccountsName, whatever the form says that is.
+func TestPurgeAsksForTheAccountsName(t *testing.T) {
+	s := apitest.Start(t, apitest.Options{})
+	api := httpapi.New(httpapi.Deps{
+		Orchestrator: s.Engine, Observer: s.Engine, Reader: s.State, Quota: s.Quota, Statistics: s.Statistics, Documents: s.Documents,
+	}, httpapi.Options{})
+	h := web.New(api, web.Options{Now: time.Now})
+	who := s.Signup(0)
+	w := ask(h, http.MethodPost, "/act/add-account", url.Values{"source": {who.Source}, "login": {who.Login}, "token": {who.Token}}.Encode())
+	id, added := strings.CutPrefix(w.Header().Get("Location"), "/accounts/")
+	if !added {
+		t.Fatalf("add: %d %v", w.Code, w.Header())
+	}
+	ask(h, http.MethodPost, "/act/purge-account", "account="+id+"&login=other&typed=other&cancel=1")
+	if w := ask(h, http.MethodGet, "/api/v1/accounts/"+id, ""); !strings.Contains(w.Body.String(), `"state":"active"`) {
+		t.Errorf("after a wrong name it is %d %s", w.Code, w.Body)
+	}
+	ask(h, http.MethodPost, "/act/purge-account", "account="+id+"&cancel=1&typed="+who.Login)
+	if w := ask(h, http.MethodGet, "/api/v1/accounts/"+id, ""); strings.Contains(w.Body.String(), `"state":"active"`) {
+		t.Errorf("after its name it is %d %s", w.Code, w.Body)
+	}
+}

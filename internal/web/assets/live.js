@@ -93,7 +93,7 @@
       show();
       if (mine.readyState === EventSource.CLOSED && source === mine) {
         source = null;
-        setTimeout(connect, 5000);
+        setTimeout(() => { soon(); connect(); }, 5000);
       }
     };
     for (const name of ["snapshot", "progress", "completion"]) source.addEventListener(name, soon);

@@ -47,11 +47,13 @@ func (h *Held) Take(arrived *Held) (after Held, won bool) {
 	if arrived.SeenAt.After(h.SeenAt) {
 		after.SeenAt = arrived.SeenAt
 	}
-	return after, won && !h.sameContent(&after)
+	return after, won && (!h.sameContent(&after) || !h.Version.Equal(after.Version))
 }
 
+// sameContent: a version that is merely later, such as the time at which something was
+// fetched, is nothing that anybody sees.
 func (h *Held) sameContent(o *Held) bool {
-	return h.Content == o.Content && h.Version.Equal(o.Version) && h.Repository == o.Repository
+	return h.Content == o.Content && h.Repository == o.Repository
 }
 
 // Judge says what happened to a document, "" if nothing did: what was held before,

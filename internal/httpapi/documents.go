@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,7 +53,7 @@ type documentsInput struct {
 	Source       string   `query:"source" maxLength:"50" doc:"Where a login is looked up"`
 	Repository   string   `query:"repository" maxLength:"300" doc:"Only of this repository: its id, or its full name such as octocat/hello-world"`
 	Author       string   `query:"author" maxLength:"200" doc:"Only by this login, in whatever case"`
-	State        string   `query:"state" maxLength:"50" doc:"Only in this state, such as open, closed or merged"`
+	State        string   `query:"state" maxLength:"50" doc:"Only in this state, such as open or closed"`
 	Label        string   `query:"label" maxLength:"300" doc:"Only with this label, or topic of a repository"`
 	CreatedFrom  string   `query:"created_from" maxLength:"50" doc:"Only what was created, or committed, at that time or later: RFC 3339, or a day in UTC"`
 	CreatedUntil string   `query:"created_until" maxLength:"50" doc:"Only what was created, or committed, before that time"`
@@ -131,6 +132,9 @@ func (s *documentRoutes) selection(ctx context.Context, kind *document.Declarati
 	}
 	by, descending := strings.CutPrefix(in.Sort, "-")
 	sel.Sort, sel.Descending = document.Sort(by), descending
+	if sel.Sort == document.SortUpdated && !slices.ContainsFunc(kind.Columns, func(c document.Column) bool { return c.From == document.FromUpdatedAt }) {
+		return sel, domain.Errorf(domain.CodeInvalid, "%s do not tell when they were updated: sort by name or created", kind.Plural)
+	}
 	if in.Cursor != "" {
 		if sel.After, err = parseDocumentCursor(in.Cursor, in.Kind, in.Sort); err != nil {
 			return sel, err

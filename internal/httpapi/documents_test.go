@@ -194,6 +194,7 @@ func TestRefusedDocuments(t *testing.T) {
 		"/documents/issues?repository=zoe/none":                    "404 zoe/none",
 		"/documents/issues?account=nobody":                         "404 nobody",
 		"/documents/issues?sort=size":                              "422 sort",
+		"/documents/commits?sort=-updated":                         "422 name or created",
 		"/documents/issues?limit=1001":                             "422 limit",
 		"/documents/issues?deleted=maybe":                          "422 deleted",
 		"/documents/issues?cursor=documents:AAAA":                  "422 next_cursor",

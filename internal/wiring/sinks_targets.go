@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -33,6 +34,9 @@ func (s *Service) openTargets(o Options, store hook.Store) (sink.Opener, error) 
 	}
 	s.closers = append(s.closers, func() error { sender.Close(); return nil })
 	return func(name, address string) (sink.Target, string, sink.Options, error) {
+		if err := elsewhere(address, o.Config.Service.DataDir); err != nil {
+			return nil, "", sink.Options{}, err
+		}
 		hooked := func(u *url.URL) (sink.Target, error) {
 			u.Scheme = strings.TrimPrefix(u.Scheme, "webhook+")
 			if name == sink.SyncName {
@@ -53,6 +57,33 @@ func (s *Service) openTargets(o Options, store hook.Store) (sink.Opener, error) 
 		}
 		return opened.Target, opened.Kind, opened.Options, nil
 	}, nil
+}
+
+// elsewhere refuses files in the service's own folder: what is carried there would lie
+// between its tables.
+func elsewhere(address, folder string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return domain.Errorf(domain.CodeInvalid, "the URL of the sink cannot be read")
+	}
+	if u.Scheme != "sqlite" && u.Scheme != "file" {
+		return nil
+	}
+	path, err := url.PathUnescape(cmp.Or(u.Opaque, u.EscapedPath()))
+	if err != nil {
+		return domain.Errorf(domain.CodeInvalid, "the path in the sink's URL cannot be read")
+	}
+	own, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	if path == own || strings.HasPrefix(path, own+string(filepath.Separator)) {
+		return domain.Errorf(domain.CodeInvalid, "%s is the service's own folder: name a sink's file or folder elsewhere", own)
+	}
+	return nil
 }
 
 // only refuses options that a kind of targets does not have, without quoting them.

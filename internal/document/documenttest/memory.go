@@ -110,7 +110,7 @@ func (m *Memory) log(c document.Change) {
 
 // same says whether a row shows the same of two copies.
 func same(a, b document.Document) bool {
-	a.SeenAt, b.SeenAt = time.Time{}, time.Time{}
+	a.SeenAt, b.SeenAt, a.Version, b.Version = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	if len(a.Raw) == 0 && len(b.Raw) == 0 {
 		a.Raw, b.Raw = nil, nil
 	}

@@ -83,13 +83,29 @@ func (f *sqliteFile) connect(ctx context.Context) error {
 	if err := f.take(); err != nil {
 		return err
 	}
+	if err := f.private(); err != nil {
+		return f.described(ctx, err)
+	}
 	conn, err := sqlite.OpenConn(f.path, sqlite.OpenReadWrite, sqlite.OpenCreate, sqlite.OpenWAL)
 	if err != nil {
 		return f.described(ctx, err)
 	}
 	f.conn = conn
 	conn.SetBusyTimeout(busyTime)
+	// What is purged is overwritten, and not merely forgotten.
+	if err := sqlitex.ExecuteTransient(conn, "PRAGMA secure_delete = ON", nil); err != nil {
+		return f.described(ctx, err)
+	}
 	return f.described(ctx, sqlitex.ExecuteTransient(conn, "PRAGMA synchronous = NORMAL", nil))
+}
+
+// private makes the file so that nobody else may read it, unless it is there.
+func (f *sqliteFile) private() error {
+	file, err := os.OpenFile(f.path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // take locks the file for this process. The kernel frees it when the process dies.

@@ -40,6 +40,14 @@ func openDuckLake(ctx context.Context, o Options) (*duckLake, error) {
 	if err := os.MkdirAll(filepath.Dir(o.Catalog), 0o750); err != nil {
 		return nil, domain.Errorf(domain.CodeUnavailable, "make the folder of the lake's catalogue: %w", err)
 	}
+	// Nobody else may read it, unless it is there and they may.
+	file, err := os.OpenFile(o.Catalog, os.O_CREATE|os.O_RDWR, 0o600)
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil {
+		return nil, domain.Errorf(domain.CodeUnavailable, "make the lake's catalogue: %w", err)
+	}
 	conn, err := driver.OpenConn(o.Catalog, driver.OpenReadWrite|driver.OpenCreate)
 	if err != nil {
 		return nil, domain.Errorf(domain.CodeUnavailable, "open the lake's catalogue: %w", err)

@@ -72,19 +72,23 @@ func (m Mark) Claim(seen time.Time, why Reason, since time.Time) Mark {
 }
 
 // setGone sets what the document says of its absence: its own, or else that of
-// its repository.
+// its repository, the zero Mark if that is there. A document that was seen after
+// its repository was found gone does not bring itself back: the call may have been
+// under way, or have met a repository that was back for a moment. Once the
+// repository is seen again, all that is in it is.
 func (d *Document) setGone(own, repository Mark) {
 	d.Deleted, d.GoneWhy, d.GoneSince = false, "", time.Time{}
-	for _, m := range [...]Mark{own, repository} {
-		if !m.Holds(d.SeenAt) {
-			continue
-		}
-		d.Deleted, d.GoneWhy, d.GoneSince = true, m.Why, m.Since
-		// It was there after all when the absence was claimed first.
-		if d.SeenAt.After(m.Since) {
-			d.GoneSince = d.SeenAt
-		}
+	m := own
+	if !own.Holds(d.SeenAt) {
+		m = repository
+	}
+	if m.Why == "" {
 		return
+	}
+	d.Deleted, d.GoneWhy, d.GoneSince = true, m.Why, m.Since
+	// It was there after all when the absence was claimed first.
+	if d.SeenAt.After(m.Since) {
+		d.GoneSince = d.SeenAt
 	}
 }
 

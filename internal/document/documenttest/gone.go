@@ -53,15 +53,15 @@ func ownAbsencesStay(x *fixture) {
 	own.Since = instant(150)
 	x.mark("1/10-2(deleted 150)", own)
 	x.mark("1/10-0 1/10-1 1/10-2(deleted 150) 1/10-3 1/10-4 1/10-5", deleted(1, 10))
-	// Seen alone, after both: it is there, and the others are not.
+	// Seen alone, after both: nobody has seen the repository again.
 	x.sees(1, 10, 5, instant(201))
-	x.wantGone("1/10-0 1/10-1 1/10-2(deleted 150) 1/10-3 1/10-4")
+	x.wantGone("1/10-0 1/10-1 1/10-2(deleted 150) 1/10-3 1/10-4 1/10-5(deleted 201)")
 	// Seen after its own claim, but before its repository's.
 	x.sees(1, 10, 2, instant(160))
-	x.wantGone("1/10-0 1/10-1 1/10-2 1/10-3 1/10-4")
+	x.wantGone("1/10-0 1/10-1 1/10-2 1/10-3 1/10-4 1/10-5(deleted 201)")
 	x.sees(1, 10, 4, instant(165)) // so that the next claim is not about it
 	own.Since, own.NotSeenSince = instant(170), instant(161)
-	x.mark("1/10-0 1/10-1 1/10-2(deleted 170) 1/10-3 1/10-4", own)
+	x.mark("1/10-0 1/10-1 1/10-2(deleted 170) 1/10-3 1/10-4 1/10-5(deleted 201)", own)
 	x.sees(1, 10, 0, instant(210))
 	x.wantGone("1/10-2(deleted 170)")
 	x.sees(1, 10, 2, instant(171))

@@ -130,7 +130,7 @@ func (m *model) check(d *document.Document) string {
 	switch {
 	case t.holds(t.seen):
 		by = t
-	case d.Kind != KindEvent && h.holds(h.seen) && h.holds(t.seen):
+	case d.Kind != KindEvent && h.holds(h.seen):
 		by = h
 	}
 	gone, why, since := by != nil, document.Reason(""), 0

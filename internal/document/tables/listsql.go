@@ -253,7 +253,7 @@ func gone(q *SQL, want, independent bool) {
 	}
 	q.write("((d.gone_why <> '' AND d.seen_at <= d.gone_last)")
 	if !independent {
-		q.write(" OR (p.account_id IS NOT NULL AND d.seen_at <= p.gone_last)")
+		q.write(" OR p.account_id IS NOT NULL")
 	}
 	q.write(")")
 }

@@ -22,7 +22,7 @@ func (t *table) from() string {
 	sql := "FROM account a JOIN document d ON d.account_id = a.id AND d.kind = " + t.in.kind(string(t.kind.Kind))
 	if !t.kind.Independent && t.shows(document.FromDeleted, document.FromGoneSince, document.FromGoneWhy, document.FromVisibleState) {
 		sql += "\nLEFT JOIN repository_presence p ON p.account_id = d.account_id AND p.repository = d.repository" +
-			" AND p.gone_why <> '' AND p.seen_at <= p.gone_last AND d.seen_at <= p.gone_last"
+			" AND p.gone_why <> '' AND p.seen_at <= p.gone_last"
 	}
 	if t.shows(document.FromContainerTitle) {
 		for i, kind := range t.containers() {
@@ -138,8 +138,8 @@ func flag(f document.Fields) string {
 	return "(d.flags & " + strconv.FormatInt(tables.Flags(&f), 10) + ") <> 0"
 }
 
-// A document is gone by itself, or else with its repository, as document.Mark has
-// it: what was seen after the last claim is there.
+// A document is gone by itself, unless it was seen after the last claim, or else
+// with its repository, unless that was.
 const (
 	gone               = "d.gone_why <> '' AND d.seen_at <= d.gone_last"
 	goneWithRepository = "p.gone_why IS NOT NULL"

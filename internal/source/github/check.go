@@ -141,7 +141,7 @@ func (c *call) foundGone(resource string) bool {
 func (d *discovery) listed(r repository) {
 	key := listedKey(r.resource(), d.listing(r.External))
 	if d.c.Cursors[key].IsZero() || d.c.foundGone(r.resource()) {
-		d.res.Cursors = append(d.res.Cursors, domain.Cursor{AccountID: d.c.Run.AccountID, Resource: key, At: d.fetched})
+		d.res.Cursors = append(d.res.Cursors, domain.Cursor{AccountID: d.c.Run.AccountID, Resource: key, At: d.asked})
 	}
 }
 

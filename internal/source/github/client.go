@@ -34,8 +34,9 @@ type answer struct {
 	header http.Header
 	body   []byte
 	// date is GitHub's clock when it answered, zero if it did not say; asked is
-	// the local one when it was asked.
+	// the local one when it was asked; took is the time between.
 	date, asked time.Time
+	took        time.Duration
 }
 
 // upstream is one GitHub: where it is, and how it is asked.
@@ -63,7 +64,7 @@ func (g *upstream) fetch(ctx context.Context, token string, r request) (*answer,
 		return nil, g.noAnswer(ctx, callCtx, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	a := &answer{status: resp.StatusCode, header: resp.Header, asked: asked}
+	a := &answer{status: resp.StatusCode, header: resp.Header, asked: asked, took: max(g.opt.Now().Sub(asked), 0)}
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		a.date = date
 	}

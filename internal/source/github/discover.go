@@ -88,8 +88,9 @@ type discovery struct {
 	c   *call
 	res source.Result
 	// since is the walk's own cursor; zero when it collects everything.
-	since   time.Time
-	fetched time.Time
+	since time.Time
+	// asked and fetched are when the page was asked for and answered.
+	asked, fetched time.Time
 	// owner is the account's node id.
 	owner string
 	// small are repositories whose pull requests are asked for together.
@@ -102,7 +103,7 @@ type discovery struct {
 }
 
 func (s *Source) discovery(c *call, a *answer) *discovery {
-	return &discovery{s: s, c: c, res: source.Result{Verdict: source.Done}, since: c.walkSince(), fetched: s.serverTime(a), tag: c.p.Tag}
+	return &discovery{s: s, c: c, res: source.Result{Verdict: source.Done}, since: c.walkSince(), fetched: s.serverTime(a), asked: s.opt.askedAt(a), tag: c.p.Tag}
 }
 
 // finish goes on with the walk, or moves its cursor at the end. The walk keeps

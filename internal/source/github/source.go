@@ -267,7 +267,7 @@ func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
 	hide(res.Failure, c.access.token)
 	res.Quota = mergeRate(rateOf(a, in.Job.Bucket), res.Quota)
 	for i := range res.Documents {
-		res.Documents[i].SeenAt = s.serverTime(a)
+		res.Documents[i].SeenAt = s.opt.askedAt(a)
 	}
 	return res
 }
@@ -291,7 +291,7 @@ func (c *call) settleAnchor(a *answer) {
 	// A walk that an earlier version began does not know when that was, and claims
 	// no absence.
 	if c.p.Start == 0 && c.p.page() == 1 {
-		c.p.Start = seconds(c.opt.serverTime(a))
+		c.p.Start = seconds(c.opt.askedAt(a))
 	}
 	if c.p.At != 0 {
 		return
@@ -331,13 +331,23 @@ const dateTolerance = 5 * time.Minute
 func (g *upstream) serverTime(a *answer) time.Time { return g.opt.serverTime(a) }
 
 func (o *Options) serverTime(a *answer) time.Time {
-	if a.date.IsZero() || a.date.Sub(o.Now()).Abs() > dateTolerance {
-		// What was there when it was asked for may be gone, and be found so by
-		// others, before this is read. A date has whole seconds: what follows
-		// within this one must not seem to come before it.
-		return a.asked.UTC().Truncate(time.Second)
+	if !o.believes(a) {
+		// A date has whole seconds: what follows within this one must not seem to
+		// come before it.
+		return a.asked.Add(a.took).UTC().Truncate(time.Second)
 	}
 	return a.date.UTC()
+}
+
+func (o *Options) believes(a *answer) bool {
+	return !a.date.IsZero() && a.date.Sub(o.Now()).Abs() <= dateTolerance
+}
+
+// askedAt is GitHub's clock when an answer was asked for: what it shows was there
+// then or later. What was gone by the time of the answer may be shown in it still,
+// so a sighting is never dated later than that; an absence is dated by serverTime.
+func (o *Options) askedAt(a *answer) time.Time {
+	return o.serverTime(a).Add(-a.took).Truncate(time.Second)
 }
 
 func shorten(text string, limit int) string {

@@ -131,7 +131,10 @@ var examples = map[string]string{
   sluice audit list --actor token:alice --action cancel-run`,
 	"audit export": `  sluice audit export --since 2026-11-01
   sluice audit export --format csv`,
-	"sink": `  sluice sink list`,
+	"sink":         `  sluice sink list`,
+	"sink letters": `  sluice sink letters hook`,
+	"sink redrive": `  sluice sink redrive hook --all`,
+	"sink discard": `  sluice sink discard hook LETTER`,
 	"sink list": `  sluice sink list
   sluice sink list -o json --server http://127.0.0.1:8090`,
 	"sync": `  sluice sync sqlite:collected.db

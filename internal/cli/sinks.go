@@ -18,7 +18,11 @@ import (
 type sinkCommands struct{ *App }
 
 func (a sinkCommands) sink(o *options) *cobra.Command {
-	return group("sink", "List where documents are carried to, and how far that is", a.sinkList(o))
+	return group("sink", "List where documents are carried to, and how far that is", a.sinkList(o), a.sinkLetters(o),
+		a.dealWithLetters(o, "redrive", "Send batches that a sink's receiver refused once more", "redriven",
+			func(s *session) lettersCall { return s.RedriveSinkLetters }),
+		a.dealWithLetters(o, "discard", "Discard batches that a sink's receiver refused", "discarded",
+			func(s *session) lettersCall { return s.DiscardSinkLetters }))
 }
 
 func (a sinkCommands) sinkList(o *options) *cobra.Command {
@@ -32,10 +36,10 @@ func (a sinkCommands) sinkList(o *options) *cobra.Command {
 				if o.json() {
 					return printJSON(a.Out, list)
 				}
-				return table(a.Out, "SINK\tKIND\tSTATE\tPOSITION\tBEHIND\tROWS\tERROR", func(line func(string, ...any)) {
+				return table(a.Out, "SINK\tKIND\tSTATE\tPOSITION\tBEHIND\tROWS\tLETTERS\tERROR", func(line func(string, ...any)) {
 					for i := range list.Items {
 						n := &list.Items[i]
-						line("%s\t%s\t%s\t%d\t%s\t%s\t%s", n.Name, n.Kind, n.State, n.Position, behind(n), count(n.Rows), orDash(n.Error))
+						line("%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s", n.Name, n.Kind, n.State, n.Position, behind(n), count(n.Rows), letters(n), orDash(n.Error))
 					}
 				})
 			})

@@ -87,7 +87,11 @@ var abouts = map[string]string{
 	"redrive":           "Name letters by their ids, or all of one cause by why.",
 	"discard":           "They are gone then; letters are named by their ids alone.",
 
-	"list-sinks":      "Those that are set, as this process sees them, and those that a command waits for.",
+	"list-sinks":           "Those that are set, as this process sees them, and those that a command waits for.",
+	"list-sink-letters":    "Only webhooks have letters. A sink that runs elsewhere is read from the same store.",
+	"redrive-sink-letters": "It ends with the first that the receiver does not take. A letter holds rows as they were: receivers tell by the position which are newer.",
+	"discard-sink-letters": "They are gone then; the rows that they hold come with their next change, or with a sync anew.",
+
 	"sync-sink":       "The first time everything is copied, and later what has changed. The URL is neither stored nor logged.",
 	"list-archive":    "Both days are included, in UTC.",
 	"verify-archive":  "Every row is compared with its checksum; damaged files are named.",

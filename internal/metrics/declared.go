@@ -195,6 +195,8 @@ func carrying() []Metric {
 			Help: "How long ago the first of these changes was committed."},
 		{Name: "sluice_sink_failing", Kind: Gauge, Scope: Process, Labels: []string{"sink"},
 			Help: "1 while what a sink does fails and is tried again, else 0."},
+		{Name: "sluice_sink_letters", Kind: Gauge, Scope: Process, Labels: []string{"sink"},
+			Help: "Batches that the receiver of a webhook refused and that were set aside; 0 for targets that refuse none."},
 		{Name: "sluice_sink_rows_total", Kind: Counter, Scope: Process, Labels: []string{"sink"}, Help: "Rows that this process has carried to a sink."},
 	}
 }

@@ -23,6 +23,7 @@ func exportSinks(e exporter, all []sink.Listed) {
 			failing = 1
 		}
 		e.gauge("sluice_sink_failing", failing, one.Name)
+		e.gauge("sluice_sink_letters", float64(one.Letters), one.Name)
 		if one.Known && one.State != sink.StateElsewhere {
 			e.gauge("sluice_sink_behind", float64(one.Changes), one.Name)
 			e.gauge("sluice_sink_behind_seconds", one.Age.Seconds(), one.Name)

@@ -106,6 +106,9 @@ func (s *Service) Close() error {
 type Listed struct {
 	Status
 	Lag
+	// Letters are the batches that it has set aside; Lettered says whether it does so.
+	Letters  int64
+	Lettered bool
 }
 
 // List tells how all sinks fare, in the order in which they were added, and then
@@ -119,7 +122,14 @@ func (s *Service) List(ctx context.Context) (all []Listed, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Listed{r.Status(), lag})
+		one := Listed{Status: r.Status(), Lag: lag}
+		var target Lettered
+		if target, one.Lettered = r.Target.(Lettered); one.Lettered {
+			if one.Letters, err = target.CountLetters(ctx); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, one)
 	}
 	return all, nil
 }

@@ -54,6 +54,12 @@ func (s *Sinks) Letters(ctx context.Context, sink string, limit int) ([]hook.Sto
 	return s.letters(ctx, "WHERE sink = ? ORDER BY at, id LIMIT ?", sink, limit)
 }
 
+// CountLetters implements hook.Store.
+func (s *Sinks) CountLetters(ctx context.Context, sink string) (n int64, err error) {
+	err = s.db.Query(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, "SELECT count(*) FROM sink_letter WHERE sink = ?", sink)
+	return n, err
+}
+
 // Letter implements hook.Store.
 func (s *Sinks) Letter(ctx context.Context, id string) (hook.Stored, error) {
 	found, err := s.letters(ctx, "WHERE id = ?", id)

@@ -58,6 +58,14 @@ func (s *Sinks) Letters(ctx context.Context, sink string, limit int) ([]hook.Sto
 	return s.read(ctx, "WHERE sink = ? ORDER BY at, id LIMIT ?", sink, limit)
 }
 
+// CountLetters implements hook.Store.
+func (s *Sinks) CountLetters(ctx context.Context, sink string) (n int64, err error) {
+	err = s.db.Read(ctx, func(c *driver.Conn) error {
+		return Exec(c, "SELECT count(*) FROM sink_letter WHERE sink = ?", func(r *driver.Stmt) { n = r.ColumnInt64(0) }, sink)
+	})
+	return n, err
+}
+
 // Letter implements hook.Store.
 func (s *Sinks) Letter(ctx context.Context, id string) (hook.Stored, error) {
 	found, err := s.read(ctx, "WHERE id = ?", id)

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,6 +97,8 @@ type receiver struct {
 	mu   sync.Mutex
 	rows map[key]kept
 	seen map[string]bool
+	// refuses everything while it is set.
+	refuses atomic.Bool
 }
 
 type key struct {
@@ -123,6 +126,10 @@ func newReceiver(t *testing.T) *receiver {
 		if err != nil {
 			t.Errorf("a batch is not sound: %v", err)
 			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		if r.refuses.Load() {
+			w.WriteHeader(http.StatusUnprocessableEntity)
 			return
 		}
 		r.mu.Lock()

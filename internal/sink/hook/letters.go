@@ -22,6 +22,11 @@ func (h *Hook) Letters(ctx context.Context, limit int) (letters []sink.Letter, e
 	return letters, err
 }
 
+// CountLetters implements sink.Lettered.
+func (h *Hook) CountLetters(ctx context.Context) (int64, error) {
+	return h.options.Store.CountLetters(ctx, h.options.Name)
+}
+
 // own returns a letter of this sink.
 func (h *Hook) own(ctx context.Context, id string) (Stored, error) {
 	s, err := h.options.Store.Letter(ctx, id)

@@ -17,6 +17,8 @@ type Store interface {
 	Stand(ctx context.Context, sink string, standing []byte, letter *Stored) error
 	// Letters lists those of a sink, the oldest first, up to so many.
 	Letters(ctx context.Context, sink string, limit int) ([]Stored, error)
+	// CountLetters counts those of a sink.
+	CountLetters(ctx context.Context, sink string) (int64, error)
 	// Letter returns one; its absence is an error of code not_found.
 	Letter(ctx context.Context, id string) (Stored, error)
 	// Rewrite replaces the body of a letter, if it is there.

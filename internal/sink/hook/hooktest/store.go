@@ -60,6 +60,18 @@ func (m *Memory) Letters(_ context.Context, sink string, limit int) (found []hoo
 	return found[:min(limit, len(found))], nil
 }
 
+// CountLetters implements hook.Store.
+func (m *Memory) CountLetters(_ context.Context, sink string) (n int64, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.letters {
+		if l.Sink == sink {
+			n++
+		}
+	}
+	return n, nil
+}
+
 // Letter implements hook.Store.
 func (m *Memory) Letter(_ context.Context, id string) (hook.Stored, error) {
 	m.mu.Lock()
@@ -140,6 +152,11 @@ func letters(t *testing.T, s hook.Store) {
 		}
 	}
 	compare("a", 10, all[:3]...)
+	for sink, want := range map[string]int64{"a": 3, "b": 1, "c": 0} {
+		if n, err := s.CountLetters(ctx, sink); err != nil || n != want {
+			t.Errorf("%d letters of %s, %v; want %d", n, sink, err, want)
+		}
+	}
 	compare("a", 2, all[:2]...)
 	compare("b", 10, all[3])
 	compare("c", 10)

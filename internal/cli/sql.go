@@ -32,10 +32,11 @@ func (a sqlCommand) sql(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sql [STATEMENT | -]",
 		Short: "Ask what was collected, in SQL",
-		Long: "Answer one SELECT on the tables of what was collected: commits, issues, pulls,\n" +
-			"repositories, events, accounts. It is asked of a service if one has the data\n" +
-			"folder or is named, and of the folder's database otherwise, beside whoever\n" +
-			"collects into it. Nothing can be changed, and no secrets can be read.",
+		Long: "Answer one SELECT on the tables of what was collected, such as commits, issues,\n" +
+			"pulls, repositories and accounts; docs/data.md has them all. It is asked of a\n" +
+			"service if one has the data folder or is named, and of the folder's database\n" +
+			"otherwise, beside whoever collects into it. Nothing can be changed, and no\n" +
+			"secrets can be read.",
 		RunE: func(c *cobra.Command, args []string) error {
 			statement, err := a.statement(flags.file, args)
 			if err != nil {

@@ -105,7 +105,11 @@ func (s *changeRoutes) following(ctx context.Context, in *changesInput) (*follow
 		return nil, noFeed()
 	}
 	f := &followChanges{changeRoutes: s, accounts: map[int64]domain.Account{}}
-	for _, plural := range in.Kind {
+	// Lists of one parameter are as usual as repeated ones; no name has a comma.
+	for plural := range strings.SplitSeq(strings.Join(in.Kind, ","), ",") {
+		if plural == "" && len(in.Kind) == 0 {
+			break
+		}
 		kind := s.kinds.Table(plural)
 		if kind == nil {
 			return nil, domain.Errorf(domain.CodeInvalid, "kind: there are no documents of the kind %s; there are %s", shownName(plural), strings.Join(s.kinds.Tables(), ", "))

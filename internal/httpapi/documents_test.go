@@ -270,6 +270,9 @@ func TestChangePages(t *testing.T) {
 	if page := changesOf(t, s, "kind=repositories&account=bob"); len(page.Items) != 1 || page.Items[0].ID != "12" || page.Position != 12 || page.More {
 		t.Errorf("filtered: %+v", page)
 	}
+	if one, several := changesOf(t, s, "kind=repositories,issues"), changesOf(t, s, "kind=repositories&kind=issues"); len(one.Items) < 3 || len(one.Items) != len(several.Items) {
+		t.Errorf("two kinds: %+v, and said twice: %+v", one, several)
+	}
 	if _, err := s.Purge(t.Context(), 2, 1000); err != nil {
 		t.Fatal(err)
 	}

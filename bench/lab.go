@@ -37,6 +37,7 @@ func benchmarks() []benchmark {
 		{"lists", "lists and details over HTTP with 10,000 accounts and 1,000,000 jobs, on SQLite, MariaDB and PostgreSQL", append([]servers.Kind{servers.Postgres}, machineServers...), lists},
 		{"documents_list", "pages of 100 documents by filter and order with 1,000,000 documents, on SQLite, MariaDB and PostgreSQL", []servers.Kind{servers.MariaDB, servers.Postgres}, documentLists},
 		{"sink_postgres", "rows carried to PostgreSQL, beside one COPY of the same rows", []servers.Kind{servers.Postgres}, sinkPostgres},
+		{"parquet_export", "rows exported as Parquet, beside parquet-go alone", nil, parquetExport},
 		{"search", "searches by words with 1,000,000 documents on SQLite, beside FTS5 itself", nil, search},
 		{"search_servers", "searches by words with 200,000 documents on MariaDB and PostgreSQL, beside full-text indexes of theirs", []servers.Kind{servers.MariaDB, servers.Postgres}, searchServers},
 		{"quota_reserve", "reservations in process", nil, quotaReserve},

@@ -95,6 +95,12 @@ func (ex *execution) repositoryObject(f *chosen, r *repo) bool {
 		ex.items(f, r, false)
 	case "pullRequests":
 		ex.items(f, r, true)
+	case "releases":
+		ex.repoParts(f, r, partRelease, "Release")
+	case "labels":
+		ex.repoParts(f, r, partLabel, "Label")
+	case "milestones":
+		ex.repoParts(f, r, partMilestone, "Milestone")
 	case "issue":
 		ex.itemByNumber(f, r, "an Issue", func(it *item) bool { return !it.pull })
 	case "pullRequest":

@@ -39,6 +39,10 @@ type Options struct {
 	// cursor and refuses a deep page parameter. Default 10,000.
 	LargeIssues int
 
+	// DeepestPage is the last page by number that listings of comments have; beyond it
+	// is 422. Default 1,333.
+	DeepestPage int
+
 	// NoPollInterval lets events be asked for again at once.
 	NoPollInterval bool
 
@@ -112,6 +116,7 @@ func (l Latency) draw() time.Duration {
 func (o Options) withDefaults() Options {
 	setDefault(&o.Accounts, 10)
 	setDefault(&o.LargeIssues, 10_000)
+	setDefault(&o.DeepestPage, 1333)
 	setDefault(&o.TokenLifetime, time.Hour)
 	setDefault(&o.Limits.Window, time.Hour)
 	setDefault(&o.Limits.CoreLimit, 5_000)

@@ -21,9 +21,6 @@ var partEndpoints = map[string]partKind{
 	endpointLabels: partLabel, endpointMilestones: partMilestone,
 }
 
-// deepestPage is where GitHub stops to count pages of comments.
-const deepestPage = 1333
-
 // partRoute recognises a listing of parts by what follows the repository.
 func partRoute(tail string) string {
 	switch tail {
@@ -46,7 +43,7 @@ func (c *call) serveParts(w *renderer, r *repo) {
 		if !ok {
 			return
 		}
-		if p.number > deepestPage {
+		if p.number > c.server.options.DeepestPage {
 			c.fail(http.StatusUnprocessableEntity, "In order to keep the API fast for everyone, pagination is limited for this resource.", "rest/issues/comments")
 			return
 		}

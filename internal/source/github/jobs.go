@@ -113,6 +113,8 @@ type params struct {
 	Unlisted bool `json:"unlisted,omitempty"`
 	// Slice is the instant at which a page of a stream begins.
 	Slice int64 `json:"slice,omitempty"`
+	// Told is how many discovery said that a list has, see told.
+	Told int64 `json:"told,omitempty"`
 	// Org is the id of the organisation whose listing it is.
 	Org int64 `json:"org,omitempty"`
 	// Moved marks a job that already follows a redirect.
@@ -258,7 +260,7 @@ func (c *call) cursor(typ string) domain.Cursor { return c.cursorOf(typ, c.Job.B
 
 func (c *call) cursorOf(typ, bucket string) domain.Cursor {
 	key := c.opt.cursorKey(typ, bucket, c.Job.Resource)
-	return domain.Cursor{AccountID: c.Run.AccountID, Resource: key, At: unix(c.p.At)}
+	return domain.Cursor{AccountID: c.Run.AccountID, Resource: key, At: countedAt(unix(c.p.At), c.p.Told)}
 }
 
 func unix(seconds int64) time.Time {

@@ -112,7 +112,7 @@ func (l *listing) again(c *call, res source.Result, tag string) source.Result {
 	if strings.Count(c.p.Tag, shiftedTag) >= lastTry {
 		return malformed("a listing changes faster than it can be read")
 	}
-	p := params{Repo: c.p.Repo, Org: c.p.Org, At: c.p.At, Tag: strings.TrimPrefix(c.p.Tag+"."+tag, ".")}
+	p := params{Repo: c.p.Repo, Org: c.p.Org, At: c.p.At, Told: c.p.Told, Tag: strings.TrimPrefix(c.p.Tag+"."+tag, ".")}
 	res.Next = append(res.Next, p.spec(l.typ, c.Job.Resource, p.key(""), BucketCore))
 	return res
 }

@@ -61,6 +61,9 @@ type Source struct {
 	upstream
 	queries queries
 	apps    *appTokens
+	// told is how many lists discovery asks about beside: a point for each of them for
+	// 100 repositories.
+	told int
 }
 
 // New makes a Source, or says which option is wrong.
@@ -93,7 +96,7 @@ func New(opt Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{upstream: upstream{opt, rest, graphqlURL(rest)}, queries: newQueries(opt), apps: newAppTokens()}, nil
+	return &Source{upstream: upstream{opt, rest, graphqlURL(rest)}, queries: newQueries(opt), apps: newAppTokens(), told: len(toldOf(opt.Resources))}, nil
 }
 
 func parseBase(raw string) (*url.URL, error) {

@@ -63,6 +63,7 @@ func newQueries(opt Options) queries {
 	if opt.Collaborator {
 		affiliations = "OWNER,COLLABORATOR,ORGANIZATION_MEMBER"
 	}
+	newest := newestFields + toldFields(opt.Resources)
 	repositories := func(field, direction, fields, beside string) []byte {
 		return jsonString(fmt.Sprintf(`query($login:String!,$after:String,$first:Int!){user:repositoryOwner(login:$login){__typename id ...on Organization{databaseId} repositories(first:$first,after:$after,`+
 			`ownerAffiliations:[%s],orderBy:{field:%s,direction:%s}){%s nodes{%s}}}%s%s}`,
@@ -71,13 +72,13 @@ func newQueries(opt Options) queries {
 	q := queries{
 		pushedUp:   repositories("PUSHED_AT", "ASC", repositoryFields+commitCount, viewer),
 		pushedDown: repositories("PUSHED_AT", "DESC", repositoryFields, viewer),
-		updated:    repositories("UPDATED_AT", "ASC", repositoryFields+newestFields, ""),
+		updated:    repositories("UPDATED_AT", "ASC", repositoryFields+newest, ""),
 		contributed: jsonString(`query($login:String!,$after:String,$first:Int!){user(login:$login){id repositories:repositoriesContributedTo(first:$first,after:$after){` +
-			pageInfo + ` nodes{` + repositoryFields + newestFields + `}}}` + rateLimit + `}`),
-		repository:        repositoryQuery(repositoryFields + newestFields),
+			pageInfo + ` nodes{` + repositoryFields + newest + `}}}` + rateLimit + `}`),
+		repository:        repositoryQuery(repositoryFields + newest),
 		repositoryCommits: repositoryQuery(repositoryFields),
-		repositoryThreads: repositoryQuery(repositoryBase + newestFields),
-		target: jsonString(`query($owner:String!,$name:String!){repository(owner:$owner,name:$name){` + repositoryFields + newestFields + commitCount +
+		repositoryThreads: repositoryQuery(repositoryBase + newest),
+		target: jsonString(`query($owner:String!,$name:String!){repository(owner:$owner,name:$name){` + repositoryFields + newest + commitCount +
 			`}` + viewer + rateLimit + `}`),
 		history:        historyQuery(opt, false),
 		historyChanges: historyQuery(opt, true),

@@ -3,6 +3,7 @@ package github
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"sluice/internal/document"
 )
@@ -18,6 +19,11 @@ type resource struct {
 	since *stream
 	// typ and sweep are the jobs of one that GraphQL alone lists.
 	typ, sweep string
+	// standard says that it is collected unless others are chosen.
+	standard bool
+	// told is what discovery asks about a list; nil for one that is asked for in any
+	// case.
+	told *question
 	// changed tells, where discovery knows, whether there may be something new, and
 	// about how many there are; nil for what is asked for in any case.
 	changed func(d *discovery, r *repository) (due bool, items int64)
@@ -26,26 +32,30 @@ type resource struct {
 // name is what people call it.
 func (r *resource) name() string { return r.kind.Plural }
 
-// resources are all that there are, in the order in which they are asked for.
-func resources() []resource {
+// resources are all that there are, in the order in which they are asked for. Nobody
+// changes the list.
+var resources = sync.OnceValue(func() []resource {
 	return []resource{
-		{kind: commentKind(), since: &repoComments, changed: func(d *discovery, r *repository) (bool, int64) {
+		{kind: commentKind(), standard: true, since: &repoComments, changed: func(d *discovery, r *repository) (bool, int64) {
 			t := &r.threads
 			return t.issues+t.pulls > 0 && d.changed(latest(t.newestIssue, t.newestPull), d.cursorOf(RepoComments, BucketCore, *r)), t.issues + t.pulls
 		}},
-		{kind: reviewKind(), typ: RepoReviews, sweep: SweepReviews, changed: func(d *discovery, r *repository) (bool, int64) {
+		{kind: reviewKind(), standard: true, typ: RepoReviews, sweep: SweepReviews, changed: func(d *discovery, r *repository) (bool, int64) {
 			t := &r.threads
 			return t.pulls > 0 && d.changed(t.newestPull, d.cursorOf(RepoReviews, BucketGraphQL, *r)), t.pulls
 		}},
-		{kind: reviewCommentKind(), since: &repoReviewComments, changed: func(d *discovery, r *repository) (bool, int64) {
+		{kind: reviewCommentKind(), standard: true, since: &repoReviewComments, changed: func(d *discovery, r *repository) (bool, int64) {
 			t := &r.threads
 			return t.pulls > 0 && d.changed(t.newestPull, d.cursorOf(RepoReviewComments, BucketCore, *r)), t.pulls
 		}},
-		{kind: releaseKind(), whole: &repoReleases},
-		{kind: labelKind(), whole: &repoLabels},
-		{kind: milestoneKind(), whole: &repoMilestones},
+		{kind: releaseKind(), standard: true, whole: &repoReleases, told: &question{member: "releases",
+			fields: `releases(first:100,orderBy:{field:CREATED_AT,direction:DESC}){totalCount nodes{updatedAt}}`}},
+		{kind: labelKind(), standard: true, whole: &repoLabels, told: &question{member: "labels",
+			fields: `labels(first:100){totalCount nodes{updatedAt}}`}},
+		{kind: milestoneKind(), standard: true, whole: &repoMilestones, told: &question{member: "milestones", newestFirst: true,
+			fields: `milestones(first:1,orderBy:{field:UPDATED_AT,direction:DESC}){totalCount nodes{updatedAt}}`}},
 	}
-}
+})
 
 // ResourceNames are what can be collected beside what always is.
 func ResourceNames() []string {
@@ -65,16 +75,34 @@ func ResourceKinds() []document.Kind {
 	return kinds
 }
 
-// allResources stands for all of them.
-const allResources = "all"
+// StandardResources are those that are collected unless others are chosen.
+func StandardResources() []string {
+	var names []string
+	for _, r := range resources() {
+		if r.standard {
+			names = append(names, r.name())
+		}
+	}
+	return names
+}
+
+// What stands for several of them in a setting.
+const (
+	allResources      = "all"
+	standardResources = "standard"
+	noResources       = "none"
+)
 
 // resourcesOf reads a list of resources as settings have it; unknown is one that does
 // not exist, "" if there is none.
 func resourcesOf(text string) (names []string, unknown string) {
 	for _, name := range patterns(text) {
 		switch {
+		case name == noResources:
 		case name == allResources:
 			names = ResourceNames()
+		case name == standardResources:
+			names = append(names, slices.DeleteFunc(StandardResources(), func(s string) bool { return slices.Contains(names, s) })...)
 		case !slices.Contains(ResourceNames(), name):
 			return nil, name
 		case !slices.Contains(names, name):
@@ -85,7 +113,8 @@ func resourcesOf(text string) (names []string, unknown string) {
 }
 
 func resourceHelp() string {
-	return "what to collect of repositories beside commits, issues and pulls: " + strings.Join(ResourceNames(), ", ") + ", or all"
+	return "what to collect of repositories beside commits, issues and pulls: " + strings.Join(ResourceNames(), ", ") +
+		"; all, none, or standard for " + strings.Join(StandardResources(), ", ")
 }
 
 // resources adds what was asked for beside commits, issues and pull requests.
@@ -103,7 +132,7 @@ func (d *discovery) resource(one *resource, r repository) {
 	typ, sweep, bucket := one.typ, one.sweep, BucketGraphQL
 	switch {
 	case one.whole != nil:
-		d.add(params{}, one.whole.typ, r.repoRef, BucketCore, 1)
+		d.list(one, r)
 		return
 	case one.since != nil:
 		typ, sweep, bucket = one.since.typ, one.since.sweep, BucketCore

@@ -28,25 +28,6 @@ func TestResourcesAreCollected(t *testing.T) {
 	}
 }
 
-// What did not change costs no call of REST, and the points that discovery takes.
-func TestUnchangedResourcesAreFree(t *testing.T) {
-	w := newWorld(t, sim.Options{Seed: 3, Accounts: 1, NoPollInterval: true, Shape: &sim.Shape{
-		Repos: sim.Exactly(100), Commits: sim.Exactly(1), Issues: sim.Exactly(2), Pulls: sim.Exactly(2), Parts: sim.Between(0, 5)}})
-	login := w.Logins()[0]
-	d := w.driver(t, Options{Resources: ResourceNames()}, login)
-	d.run(time.Now())
-	d.noFailures()
-	w.ResetAudit()
-	d.run(time.Now())
-	d.noFailures()
-	points := w.Audit().GraphQLPoints
-	graph := w.Audit().ByBucket[BucketGraphQL]
-	if charged := d.calls - d.free - graph; charged != 0 || points > 10 {
-		t.Errorf("nothing changed, and %d calls of REST were charged and %d points for 100 repositories", charged, points)
-	}
-	t.Logf("unchanged: %d calls, %d of them free, %d points", d.calls, d.free, points)
-}
-
 func resourceWorld(t *testing.T, c *clock) (w *world, d *driver, repo sim.Repo) {
 	t.Helper()
 	w = newWorld(t, sim.Options{Seed: 6, Accounts: 1, NoPollInterval: true, Now: c.Now, Shape: &sim.Shape{
@@ -90,6 +71,12 @@ func TestChangedResourcesAreCollected(t *testing.T) {
 	if charged := d.calls - d.free; charged != 2 {
 		t.Errorf("nothing changed, and %d of %d calls were charged", charged, d.calls)
 	}
+	c.run(d)
+	// Of labels and releases beyond 100 discovery cannot tell: both pages of both lists
+	// of both repositories are asked for.
+	if d.free != 2+8 {
+		t.Errorf("nothing changed, and %d free calls were made", d.free)
+	}
 }
 
 func TestASweepFindsDeletedComments(t *testing.T) {
@@ -104,6 +91,34 @@ func TestASweepFindsDeletedComments(t *testing.T) {
 	c.run(d)
 	d.noFailures()
 	d.matches(mustTruth(t, w, d.login, time.Time{}), true)
+}
+
+// A listing of comments that goes on beyond the last page which GitHub counts is asked
+// for in slices of time. Only where more than so many pages changed within a second
+// would there be no way.
+func TestCommentsBeyondTheLastPage(t *testing.T) {
+	c := newClock()
+	w := newWorld(t, sim.Options{Seed: 6, Accounts: 1, NoPollInterval: true, Now: c.Now, DeepestPage: 2, Shape: &sim.Shape{
+		Repos: sim.Exactly(1), Commits: sim.Exactly(1), Issues: sim.Exactly(60), Pulls: sim.Exactly(30), Parts: sim.Exactly(730)}})
+	d := w.driver(t, Options{Resources: []string{"comments", "review_comments"}, Now: c.Now, SweepEvery: time.Minute}, w.Logins()[0])
+	for range 2 { // the second sweeps
+		c.run(d)
+		d.noFailures()
+		d.matches(mustTruth(t, w, d.login, time.Time{}), true)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/repos/"+mustTruth(t, w, d.login, time.Time{}).Repositories[0].FullName+"/issues/comments?per_page=100&page=3", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("User-Agent", "test")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("the third page is %d: there is no wall", answer.StatusCode)
+	}
 }
 
 // What is deleted, added or changed between two pages neither hides anything nor is

@@ -196,7 +196,11 @@ func (s *Source) Ask(job domain.JobSpec, owner string) (quota.Ask, error) {
 	if !ok {
 		return quota.Ask{}, domain.Errorf(domain.CodeInvalid, "github has no job %q in bucket %q", job.Type, job.Bucket)
 	}
-	return quota.Ask{Owner: owner, Bucket: job.Bucket, Endpoint: op.endpoint, Cost: op.cost, Points: 1}, nil
+	cost := op.cost
+	if job.Bucket == BucketGraphQL && (job.Type == DiscoverReposUpdated || job.Type == DiscoverContributed) {
+		cost += s.told
+	}
+	return quota.Ask{Owner: owner, Bucket: job.Bucket, Endpoint: op.endpoint, Cost: cost, Points: 1}, nil
 }
 
 // call is one Call being carried out.

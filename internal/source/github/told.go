@@ -1,0 +1,139 @@
+package github
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// A list that is read as a whole is asked for only where it may have changed. Discovery
+// asks how many each repository has and when these changed, which is a point for 100
+// repositories, and no call of REST is made for what is as it was.
+
+// question is what discovery asks about a list: how many there are, and when these
+// changed.
+type question struct {
+	// member is the connection, fields what is asked of it.
+	member, fields string
+	// newestFirst says that the first element changed last, so that it stands for all.
+	newestFirst bool
+}
+
+// told is what discovery says of a list.
+type told struct {
+	total  int64
+	newest time.Time
+	// all says that newest is that of all elements.
+	all bool
+}
+
+// toldOf are the resources among the named ones of which discovery can tell.
+func toldOf(names []string) []resource {
+	return slices.DeleteFunc(slices.Clone(resources()), func(r resource) bool { return r.told == nil || !slices.Contains(names, r.name()) })
+}
+
+// toldFields are what is asked beside for the named resources.
+func toldFields(names []string) string {
+	var b strings.Builder
+	for _, r := range toldOf(names) {
+		b.WriteString(" " + r.told.fields)
+	}
+	return b.String()
+}
+
+// questionOf is the question that a member of a repository answers, nil for others.
+func questionOf(member string) *question {
+	for i := range resources() {
+		if q := resources()[i].told; q != nil && q.member == member {
+			return q
+		}
+	}
+	return nil
+}
+
+// readTold reads what a member says of a list. What cannot be read is not known, and
+// the list is asked for.
+func (r *repository) readTold(member string, v gjson.Result) {
+	q := questionOf(member)
+	if q == nil {
+		return
+	}
+	total := v.Get("totalCount")
+	if total.Type != gjson.Number {
+		return
+	}
+	one := told{total: total.Int()}
+	n := int64(0)
+	v.Get("nodes").ForEach(func(_, node gjson.Result) bool {
+		n++
+		one.newest = latest(one.newest, when(node.Get("updatedAt")))
+		return node.IsObject()
+	})
+	one.all = n == one.total || n > 0 && q.newestFirst
+	if r.lists == nil {
+		r.lists = map[string]told{}
+	}
+	r.lists[member] = one
+}
+
+// withoutTold is a repository's payload without what was asked about its lists, which
+// is nothing that anybody would look for there.
+func withoutTold(raw []byte) []byte {
+	var out []byte
+	skipped := false
+	members(raw, 0, func(name string, v gjson.Result) {
+		if questionOf(name) != nil {
+			skipped = true
+			return
+		}
+		out = append(out, ",\""...)
+		out = append(out, name...)
+		out = append(out, "\":"...)
+		out = append(out, v.Raw...)
+	})
+	if !skipped || len(out) == 0 {
+		return raw
+	}
+	out[0] = '{'
+	return append(out, '}')
+}
+
+// withoutTold leaves out what is unknown about lists alone: these are asked for.
+func (h holes) withoutTold() holes {
+	return slices.DeleteFunc(slices.Clone(h), func(e graphError) bool { return len(e.path) > 0 && questionOf(e.path[0]) != nil })
+}
+
+// mostCounted is how far a cursor can count.
+const mostCounted = 1_000_000
+
+// countedAt is the cursor of a list: its anchor, which has whole seconds, and as the
+// fraction of a second how many there were.
+func countedAt(at time.Time, total int64) time.Time {
+	return at.Add(time.Duration(total%mostCounted) * time.Microsecond)
+}
+
+// list adds a list of a repository if it may have changed since it was read. What
+// discovery cannot tell, such as how often an asset was downloaded, is looked at as
+// often as what was deleted is.
+func (d *discovery) list(one *resource, r repository) {
+	typ := one.whole.typ
+	at := d.cursorOf(typ, BucketCore, r)
+	var is told
+	known := false
+	if one.told != nil {
+		is, known = r.lists[one.told.member]
+	}
+	switch {
+	case !known:
+	case at.IsZero() && is.total == 0:
+		d.skip(typ, BucketCore, r.repoRef)
+		return
+	case at.IsZero() || !is.all:
+	case int64(at.Nanosecond()/1000) == is.total%mostCounted && is.newest.Before(d.s.from(at)) &&
+		(d.s.opt.SweepEvery < 0 || d.fetched.Sub(at) < d.s.opt.SweepEvery):
+		return
+	}
+	d.add(params{Told: is.total}, typ, r.repoRef, BucketCore, is.total)
+}

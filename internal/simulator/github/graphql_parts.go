@@ -1,5 +1,7 @@
 package github
 
+import "strconv"
+
 // repoParts lists the smaller things of a repository, by creation unless they are to
 // be ordered otherwise.
 func (ex *execution) repoParts(f *chosen, r *repo, k partKind, typ string) {
@@ -38,6 +40,40 @@ func (ex *execution) partField(f *chosen, p *part) bool {
 		w.time(p.created)
 	case "updatedAt":
 		w.time(p.updated)
+	default:
+		return p.kind == partDiscussion && ex.discussionField(f, p)
+	}
+	return true
+}
+
+func (ex *execution) discussionField(f *chosen, p *part) bool {
+	w := ex.out
+	switch f.field.Name {
+	case "databaseId":
+		w.int(p.id())
+	case "number":
+		w.int(int64(p.serial + 1))
+	case "title":
+		w.str(p.title())
+	case "body":
+		w.str("About " + p.title())
+	case "author":
+		ex.user(f.sub, ex.world.cast(p.repo, p.role))
+	case "authorAssociation":
+		w.join(association(p.role))
+	case "upvoteCount":
+		w.int(int64(p.key % 9))
+	case "isAnswered", "closed", "locked":
+		w.bool(p.key%2 == 0)
+	case "url":
+		w.join(site, p.repo.fullName(), "/discussions/", strconv.Itoa(p.serial+1))
+	case "comments":
+		ex.count(f, "DiscussionComment", int64(p.key%7))
+	case "category":
+		ex.object(f.sub, "DiscussionCategory", func(f *chosen) bool {
+			w.join("Ideas")
+			return f.field.Name == "name"
+		})
 	default:
 		return false
 	}

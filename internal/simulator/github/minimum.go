@@ -2,6 +2,7 @@ package github
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -69,6 +70,45 @@ func (m *MinimumParts) add(r *repo, issues, pulls int, at int64) {
 	m.Labels += pages(r.partCount(partLabel, at))
 	m.Milestones += pages(r.partCount(partMilestone, at))
 	m.Total = m.Comments + m.ReviewComments + m.Reviews + m.Releases + m.Labels + m.Milestones
+}
+
+// MinimumOf is how many calls one of the smaller kinds takes that is not collected unless
+// somebody asks for it: ⌈n/100⌉ for each repository, at least 1, since nothing tells in
+// advance that there are none; of discussions it does. What belongs to pull requests
+// comes with these, 100 at a time; stars come by 30 weeks, and traffic in four lists.
+func (s *Server) MinimumOf(login, kind string) (int, error) {
+	w := s.world
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	subject, ok := w.subjectCalled(login)
+	if !ok {
+		return 0, fmt.Errorf("account %s does not exist", login)
+	}
+	calls := 0
+	for _, r := range subject.repos {
+		if about, ok := r.truth(subject.eyes(r, latest), latest); ok && about.holds() {
+			calls += w.leastOf(r, kind, s.now().Unix())
+		}
+	}
+	return calls, nil
+}
+
+func (w *world) leastOf(r *repo, kind string, now int64) int {
+	_, issues, pulls := w.sizesAt(r, latest)
+	k := partKind(slices.Index(partNames[:], kind))
+	switch {
+	case kind == "traffic":
+		return 4
+	case kind == "star_week":
+		return (len(r.weeks(now)) + starWeeks - 1) / starWeeks
+	case k == partPullCommit, k == partPullFile:
+		return pages(pulls)
+	case k == partDiscussion:
+		return pages(r.partCount(k, latest))
+	case k == partIssueEvent && issues+pulls == 0:
+		return 0
+	}
+	return max(1, pages(r.partCount(k, latest)))
 }
 
 // partCount counts the parts of a kind that were there at an instant.

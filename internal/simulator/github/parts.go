@@ -16,10 +16,24 @@ const (
 	partLabel
 	partMilestone
 	partReview
+	partBranch
+	partTag
+	partContributor
+	partRun
+	partDeployment
+	partIssueEvent
+	partDependabot
+	partScanning
+	partDiscussion
+	partPullCommit
+	partPullFile
 	partKinds
 )
 
-var partNames = [partKinds]string{"comment", "review_comment", "release", "label", "milestone", "review"}
+var partNames = [partKinds]string{
+	"comment", "review_comment", "release", "label", "milestone", "review", "branch", "tag", "contributor", "workflow_run", "deployment",
+	"issue_event", "dependabot_alert", "code_scanning_alert", "discussion", "pull_commit", "pull_file",
+}
 
 // part is one of them as it stands.
 type part struct {
@@ -46,8 +60,59 @@ type addedPart struct {
 	created int64
 }
 
-func (p *part) id() int64     { return p.repo.id*1_000_000 + int64(p.kind)*100_000 + int64(p.serial) }
+// The ids of parts: so many kinds of a repository, and so many of each, have ids of
+// their own.
+const (
+	mostPartKinds = 32
+	mostParts     = 4_000_000
+)
+
+func (p *part) id() int64 {
+	return ((p.repo.id-repoIDBase)*mostPartKinds+int64(p.kind))*mostParts + int64(p.serial) + 1
+}
+
 func (p *part) title() string { return partNames[p.kind] + " " + strconv.Itoa(p.serial) + editsOf(p) }
+
+// name is what names a part where that is not its id, empty otherwise.
+func (p *part) name() string {
+	switch p.kind {
+	case partBranch, partTag, partContributor:
+		return partNames[p.kind] + "-" + strconv.Itoa(p.serial)
+	case partDependabot, partScanning:
+		return strconv.Itoa(p.serial + 1)
+	case partPullCommit:
+		return strconv.Itoa(p.number) + ":" + p.sha()
+	case partPullFile:
+		return strconv.Itoa(p.number) + ":" + p.file()
+	}
+	return ""
+}
+
+// sha is the commit that a part stands at, which is another after every edit.
+func (p *part) sha() string { return shaOf(p.key, p.edits) }
+
+func (p *part) file() string { return "internal/" + strconv.Itoa(p.serial) + ".go" }
+
+// words are what the truth tells of a part beside its name.
+func (p *part) words() string {
+	switch p.kind {
+	case partBranch, partTag:
+		return p.name() + " " + p.sha()
+	case partContributor:
+		return p.name() + " " + strconv.Itoa(p.contributions())
+	case partIssueEvent:
+		return p.event()
+	case partPullFile:
+		return p.file()
+	}
+	return p.title()
+}
+
+func (p *part) contributions() int { return 10 + p.edits }
+
+func (p *part) event() string {
+	return []string{"labeled", "assigned", "closed", "milestoned", "renamed"}[p.key%5]
+}
 
 func editsOf(p *part) string {
 	if p.edits == 0 {
@@ -57,16 +122,50 @@ func editsOf(p *part) string {
 }
 
 // aboutItem tells whether parts of a kind belong to an issue or a pull request.
-func (k partKind) aboutItem() bool { return k == partComment || k.aboutPull() }
+func (k partKind) aboutItem() bool { return k == partComment || k == partIssueEvent || k.aboutPull() }
 
-func (k partKind) aboutPull() bool { return k == partReviewComment || k == partReview }
+func (k partKind) aboutPull() bool {
+	return k == partReviewComment || k == partReview || k == partPullCommit || k == partPullFile
+}
+
+// nobodys tells whether parts of a kind are not told to be by anybody.
+func (k partKind) nobodys() bool {
+	switch k {
+	case partLabel, partBranch, partTag, partContributor, partDependabot, partScanning, partPullFile:
+		return true
+	}
+	return false
+}
+
+// fixed tells whether parts of a kind never change once they are there.
+func (k partKind) fixed() bool {
+	return k == partIssueEvent || k == partPullCommit || k == partPullFile
+}
+
+// switchedOff tells whether a repository has parts of a kind at all.
+func (r *repo) switchedOff(k partKind) bool {
+	switch k {
+	case partDependabot:
+		return r.key%4 == 0
+	case partScanning:
+		return r.key%3 == 0
+	case partDiscussion:
+		return r.key%5 == 0
+	case partBranch, partTag, partContributor:
+		return r.commitCount() == 0
+	}
+	return false
+}
 
 // baseParts counts what the base world has.
 func (r *repo) baseParts(k partKind) int {
+	if r.switchedOff(k) {
+		return 0
+	}
 	d := draws{derive(r.key, kindPart, uint64(k)<<40)}
 	if s := r.world.shape; s != nil && s.Parts != (Range{}) {
 		n := d.within(s.Parts)
-		if k == partComment && r.baseItems() == 0 || k.aboutPull() && r.basePulls == 0 {
+		if k.aboutItem() && r.baseItems() == 0 || k.aboutPull() && r.basePulls == 0 {
 			return 0
 		}
 		return n
@@ -74,8 +173,10 @@ func (r *repo) baseParts(k partKind) int {
 	switch k {
 	case partComment:
 		return int(int64(r.baseItems()) * d.below(30) / 10)
-	case partReviewComment, partReview:
+	case partReviewComment, partReview, partPullCommit, partPullFile:
 		return int(int64(r.basePulls) * d.below(20) / 10)
+	case partIssueEvent:
+		return int(int64(r.baseItems()) * d.below(20) / 10)
 	case partRelease:
 		return int(d.below(5))
 	case partMilestone:
@@ -171,7 +272,9 @@ func sortParts(list []part, by func(*part) int64, descending bool) {
 
 // TruthPart is one of the smaller things that a repository holds.
 type TruthPart struct {
-	ID        int64  `json:"id"`
+	ID int64 `json:"id"`
+	// Name names it where that is not its id.
+	Name      string `json:"name,omitempty"`
 	Number    int    `json:"number,omitempty"`
 	Title     string `json:"title"`
 	Author    string `json:"author,omitempty"`
@@ -188,8 +291,8 @@ func (w *world) truthParts(r *repo, at int64) map[string][]TruthPart {
 			if !ok {
 				continue
 			}
-			one := TruthPart{ID: p.id(), Number: p.number, Title: p.title(), CreatedAt: p.created, UpdatedAt: p.updated}
-			if k != partLabel {
+			one := TruthPart{ID: p.id(), Name: p.name(), Number: p.number, Title: p.words(), CreatedAt: p.created, UpdatedAt: p.updated}
+			if !k.nobodys() {
 				one.Author = w.cast(r, p.role).login
 			}
 			out[partNames[k]] = append(out[partNames[k]], one)
@@ -206,6 +309,17 @@ const (
 	PartRelease       = "release"
 	PartLabel         = "label"
 	PartMilestone     = "milestone"
+	PartBranch        = "branch"
+	PartTag           = "tag"
+	PartContributor   = "contributor"
+	PartRun           = "workflow_run"
+	PartDeployment    = "deployment"
+	PartIssueEvent    = "issue_event"
+	PartDependabot    = "dependabot_alert"
+	PartScanning      = "code_scanning_alert"
+	PartDiscussion    = "discussion"
+	PartPullCommit    = "pull_commit"
+	PartPullFile      = "pull_file"
 )
 
 // AddPart adds something of a kind; number is the issue or pull request that it is
@@ -214,6 +328,9 @@ func (s *Server) AddPart(target Repo, kind string, number int) error {
 	return s.changePart(target, kind, func(r *repo, o *repoOverlay, k partKind, parts *partOverlay, now int64) error {
 		if k.aboutItem() && !s.world.touchItem(r, o, number, now) {
 			return fmt.Errorf("%s has no issue or pull request %d", r.fullName(), number)
+		}
+		if r.switchedOff(k) {
+			return fmt.Errorf("%s has no %ss", r.fullName(), kind)
 		}
 		if !k.aboutItem() {
 			number = 0
@@ -228,7 +345,7 @@ func (s *Server) AddPart(target Repo, kind string, number int) error {
 func (s *Server) EditPart(target Repo, kind string, serial int) error {
 	return s.changePart(target, kind, func(r *repo, o *repoOverlay, k partKind, parts *partOverlay, now int64) error {
 		p, ok := r.findPart(k, serial)
-		if !ok {
+		if !ok || k.fixed() {
 			return fmt.Errorf("%s has no %s %d", r.fullName(), kind, serial)
 		}
 		if k.aboutItem() {

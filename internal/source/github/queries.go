@@ -13,7 +13,9 @@ type queries struct {
 	repositoryThreads, target                   []byte
 	history, historyChanges                     []byte
 	pulls, pullsChanged, pullsByID, pullsOfMany []byte
-	reviews, reviewsChanged, reviewsMore        []byte
+	// nested and connected are those of resources, by the types of their jobs.
+	nested    map[string]nestedQueries
+	connected map[string]connectedQueries
 }
 
 // rateLimit is asked in every query: the headers do not tell a query's cost.
@@ -64,6 +66,7 @@ func newQueries(opt Options) queries {
 		affiliations = "OWNER,COLLABORATOR,ORGANIZATION_MEMBER"
 	}
 	newest := newestFields + toldFields(opt.Resources)
+	more, _ := beside(opt.Resources)
 	repositories := func(field, direction, fields, beside string) []byte {
 		return jsonString(fmt.Sprintf(`query($login:String!,$after:String,$first:Int!){user:repositoryOwner(login:$login){__typename id ...on Organization{databaseId} repositories(first:$first,after:$after,`+
 			`ownerAffiliations:[%s],orderBy:{field:%s,direction:%s}){%s nodes{%s}}}%s%s}`,
@@ -83,14 +86,22 @@ func newQueries(opt Options) queries {
 		history:        historyQuery(opt, false),
 		historyChanges: historyQuery(opt, true),
 		pulls: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
-			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + labelFields + `}}}}` + rateLimit + `}`),
+			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + labelFields + more + `}}}}` + rateLimit + `}`),
 		pullsChanged: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
-			`orderBy:{field:UPDATED_AT,direction:DESC}){` + pageInfo + ` nodes{` + pullFields + labelFields + `}}}}` + rateLimit + `}`),
+			`orderBy:{field:UPDATED_AT,direction:DESC}){` + pageInfo + ` nodes{` + pullFields + labelFields + more + `}}}}` + rateLimit + `}`),
 		pullsOfMany: jsonString(`query($ids:[ID!]!,$first:Int!,$labels:Boolean!){nodes(ids:$ids){...on Repository{id pullRequests(first:$first,` +
 			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + labelsOfMany + `}}}}` + rateLimit + `}`),
-		pullsByID: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on PullRequest{` + pullFields + labelFields + `}}` + rateLimit + `}`),
+		pullsByID: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on PullRequest{` + pullFields + labelFields + more + `}}` + rateLimit + `}`),
 	}
-	reviewQueries(&q)
+	q.nested, q.connected = map[string]nestedQueries{}, map[string]connectedQueries{}
+	for typ, w := range walks() {
+		switch w := w.(type) {
+		case *nested:
+			q.nested[typ] = w.queries()
+		case *connected:
+			q.connected[typ] = w.queries()
+		}
+	}
 	return q
 }
 

@@ -28,12 +28,12 @@ func TestResourcesAreCollected(t *testing.T) {
 	}
 }
 
-func resourceWorld(t *testing.T, c *clock) (w *world, d *driver, repo sim.Repo) {
+func resourceWorld(t *testing.T, c *clock, names []string) (w *world, d *driver, repo sim.Repo) {
 	t.Helper()
 	w = newWorld(t, sim.Options{Seed: 6, Accounts: 1, NoPollInterval: true, Now: c.Now, Shape: &sim.Shape{
 		Repos: sim.Exactly(2), Commits: sim.Exactly(3), Issues: sim.Exactly(20), Pulls: sim.Exactly(10), Parts: sim.Exactly(130)}})
 	login := w.Logins()[0]
-	d = w.driver(t, Options{Resources: ResourceNames(), Now: c.Now, SweepEvery: 24 * time.Hour}, login)
+	d = w.driver(t, Options{Resources: names, Now: c.Now, SweepEvery: 24 * time.Hour}, login)
 	c.run(d)
 	d.noFailures()
 	return w, d, w.Repos(login)[0]
@@ -47,7 +47,7 @@ func pullOf(t *testing.T, w *world, login string) int {
 
 func TestChangedResourcesAreCollected(t *testing.T) {
 	c := newClock()
-	w, d, repo := resourceWorld(t, c)
+	w, d, repo := resourceWorld(t, c, StandardResources())
 	number := pullOf(t, w, d.login)
 	for _, err := range []error{
 		w.AddPart(repo, sim.PartComment, number), w.EditPart(repo, sim.PartComment, 5),
@@ -79,9 +79,44 @@ func TestChangedResourcesAreCollected(t *testing.T) {
 	}
 }
 
+// partsOf are the kinds that the simulator can change beside the standard ones.
+func optionalParts() []string {
+	return []string{sim.PartBranch, sim.PartTag, sim.PartContributor, sim.PartRun, sim.PartDeployment, sim.PartIssueEvent, sim.PartDiscussion,
+		sim.PartPullCommit, sim.PartPullFile, sim.PartDependabot, sim.PartScanning}
+}
+
+// What is added, changed and deleted of every other resource is found: deletions of
+// what is listed as a whole at once, others by a sweep.
+func TestChangedOptionalResourcesAreCollected(t *testing.T) {
+	c := newClock()
+	w, d, _ := resourceWorld(t, c, ResourceNames())
+	d.matches(mustTruth(t, w, d.login, time.Time{}), true)
+	for _, repo := range w.Repos(d.login) {
+		number := pullOf(t, w, d.login)
+		for _, kind := range optionalParts() {
+			_ = w.AddPart(repo, kind, number)
+			_ = w.EditPart(repo, kind, 129) // of a feed, what changed long ago is found by a sweep
+			_ = w.DeletePart(repo, kind, 7)
+		}
+	}
+	c.advance(48 * time.Hour)
+	c.run(d)
+	d.noFailures()
+	d.matches(mustTruth(t, w, d.login, time.Time{}), true)
+	gone := map[document.Kind]int{}
+	for key := range d.gone {
+		gone[key.Kind]++
+	}
+	for _, kind := range optionalParts() {
+		if n := gone[document.Kind(kind)]; n == 0 && kind != sim.PartIssueEvent {
+			t.Errorf("no %s is said to be gone", kind)
+		}
+	}
+}
+
 func TestASweepFindsDeletedComments(t *testing.T) {
 	c := newClock()
-	w, d, repo := resourceWorld(t, c)
+	w, d, repo := resourceWorld(t, c, StandardResources())
 	for _, err := range []error{w.DeletePart(repo, sim.PartComment, 0), w.DeletePart(repo, sim.PartReviewComment, 129), w.DeletePart(repo, sim.PartReview, 4)} {
 		if err != nil {
 			t.Fatal(err)

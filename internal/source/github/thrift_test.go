@@ -106,9 +106,18 @@ func TestPricesAreDocumented(t *testing.T) {
 	least := map[string]int{"comments": m.Comments, "review_comments": m.ReviewComments, "reviews": m.Reviews, "releases": m.Releases, "labels": m.Labels, "milestones": m.Milestones}
 	for _, r := range resources() {
 		first, again := measure(r.name())
-		atLeast := "–"
+		atLeast := "–" // it comes with the pull requests
 		if n, ok := least[r.name()]; ok {
 			atLeast = fmt.Sprint(n)
+		} else if r.columns == "" {
+			n, err := w.MinimumOf(login, string(r.kind.Kind))
+			if err != nil {
+				t.Fatal(err)
+			}
+			atLeast = fmt.Sprint(n)
+			if paid := first.without(baseFirst); paid.rest+paid.points > n+n/10+3 {
+				t.Errorf("%s: %+v, the minimum is %d", r.name(), paid, n)
+			}
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.name(), words(first.without(baseFirst)), atLeast, words(again.without(baseAgain)))
 		if paid := again.without(baseAgain); r.standard && (paid.rest != 0 || paid.free > 100) {

@@ -108,32 +108,35 @@ func (h holes) withoutTold() holes {
 // mostCounted is how far a cursor can count.
 const mostCounted = 1_000_000
 
+// refused is what a cursor counts of a list that GitHub would not show.
+const refused = mostCounted - 1
+
+// refusedLately tells whether GitHub would not show a list, and was asked not long ago: a
+// refusal is charged, and little changes about it.
+func (d *discovery) refusedLately(cursor time.Time) bool {
+	return !cursor.IsZero() && cursor.Nanosecond()/1000 == refused && d.fetched.Sub(cursor) < d.s.opt.SweepEvery
+}
+
 // countedAt is the cursor of a list: its anchor, which has whole seconds, and as the
 // fraction of a second how many there were.
 func countedAt(at time.Time, total int64) time.Time {
 	return at.Add(time.Duration(total%mostCounted) * time.Microsecond)
 }
 
-// list adds a list of a repository if it may have changed since it was read. What
-// discovery cannot tell, such as how often an asset was downloaded, is looked at as
-// often as what was deleted is.
-func (d *discovery) list(one *resource, r repository) {
-	typ := one.whole.typ
-	at := d.cursorOf(typ, BucketCore, r)
-	var is told
-	known := false
-	if one.told != nil {
-		is, known = r.lists[one.told.member]
-	}
+// listDue tells whether a list may have changed since it was read. What discovery cannot
+// tell, such as how often an asset was downloaded, is looked at as often as what was
+// deleted is.
+func (d *discovery) listDue(one *resource, at *route, r *repository) (due bool, total, items int64) {
+	cursor := d.cursorOf(at.typ, at.bucket, *r)
+	is, known := r.lists[one.told.member]
 	switch {
 	case !known:
-	case at.IsZero() && is.total == 0:
-		d.skip(typ, BucketCore, r.repoRef)
-		return
-	case at.IsZero() || !is.all:
-	case int64(at.Nanosecond()/1000) == is.total%mostCounted && is.newest.Before(d.s.from(at)) &&
-		(d.s.opt.SweepEvery < 0 || d.fetched.Sub(at) < d.s.opt.SweepEvery):
-		return
+		return true, 0, 1
+	case cursor.IsZero():
+		return is.total > 0, is.total, is.total
+	case !is.all, int64(cursor.Nanosecond()/1000) != is.total%mostCounted, !is.newest.Before(d.s.from(cursor)):
+		return true, is.total, is.total
 	}
-	d.add(params{Told: is.total}, typ, r.repoRef, BucketCore, is.total)
+	// A walk over changes would not see what did not change its time: a sweep does.
+	return at.sweep == "" && d.s.opt.SweepEvery >= 0 && d.fetched.Sub(cursor) >= d.s.opt.SweepEvery, is.total, is.total
 }

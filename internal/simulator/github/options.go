@@ -35,6 +35,10 @@ type Options struct {
 	// one that the environment names (SchemaVariable), or else none.
 	Schema *ast.Schema
 
+	// Lacking are fields that this GitHub does not know, such as Repository.milestones,
+	// as an older Enterprise Server does not.
+	Lacking []string
+
 	// LargeIssues is the number of issues above which a listing pages by
 	// cursor and refuses a deep page parameter. Default 10,000.
 	LargeIssues int

@@ -16,14 +16,15 @@ import (
 // everything goes up: what changes meanwhile moves ahead and is met again. Only
 // the walk for pushes since the last run goes down, and stops early.
 func discoverRequest(s *Source, c *call) request {
-	query := s.queries.updated
+	q := s.queriesOf(c)
+	query := q.updated
 	switch {
 	case c.Job.Type == DiscoverContributed:
-		query = s.queries.contributed
+		query = q.contributed
 	case c.Job.Type == DiscoverReposPushed && c.walkSince().IsZero():
-		query = s.queries.pushedUp
+		query = q.pushedUp
 	case c.Job.Type == DiscoverReposPushed:
-		query = s.queries.pushedDown
+		query = q.pushedDown
 	}
 	return graphqlRequest(query, map[string]any{"login": c.Run.Login, "after": cursorOrNull(c.p.After), "first": c.size()})
 }
@@ -172,7 +173,7 @@ func (d *discovery) askAlone(r repository) {
 		d.res.Next = append(d.res.Next, d.c.check(repoRef{ID: r.ID, Node: r.Node}, false))
 		return
 	}
-	p := params{Repo: &repoRef{ID: r.ID, Node: r.Node, Name: r.Name}, Owner: d.owner, At: d.c.p.At}
+	p := params{Repo: &repoRef{ID: r.ID, Node: r.Node, Name: r.Name}, Owner: d.owner, At: d.c.p.At, Plain: d.c.p.Plain}
 	d.res.Next = append(d.res.Next, p.spec(DiscoverRepo, p.Repo.resource(), "", BucketGraphQL))
 }
 

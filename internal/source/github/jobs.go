@@ -134,6 +134,9 @@ type params struct {
 	Unlisted bool `json:"unlisted,omitempty"`
 	// Slice is the instant at which a page of a stream begins.
 	Slice int64 `json:"slice,omitempty"`
+	// Plain marks a walk over repositories that does not ask about their lists, for a
+	// GitHub that does not know them.
+	Plain bool `json:"plain,omitempty"`
 	// Met is how many elements of a feed were met.
 	Met int `json:"met,omitempty"`
 	// Told is how many discovery said that a list has, see told.

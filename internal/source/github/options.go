@@ -60,7 +60,9 @@ type Options struct {
 type Source struct {
 	upstream
 	queries queries
-	apps    *appTokens
+	// plain are the queries for a GitHub that does not know what is asked about lists.
+	plain queries
+	apps  *appTokens
 	// told is how many lists discovery asks about beside: a point for each of them for
 	// 100 repositories.
 	told int
@@ -100,7 +102,7 @@ func New(opt Options) (*Source, error) {
 		return nil, err
 	}
 	_, points := beside(opt.Resources)
-	return &Source{upstream: upstream{opt, rest, graphqlURL(rest)}, queries: newQueries(opt), apps: newAppTokens(), told: len(toldOf(opt.Resources)), pullPoints: points}, nil
+	return &Source{upstream: upstream{opt, rest, graphqlURL(rest)}, queries: newQueries(opt, false), plain: newQueries(opt, true), apps: newAppTokens(), told: len(toldOf(opt.Resources)), pullPoints: points}, nil
 }
 
 func parseBase(raw string) (*url.URL, error) {

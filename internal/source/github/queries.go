@@ -60,12 +60,16 @@ const (
 	labelsOfMany = ` labels(first:100)@include(if:$labels){nodes{name}}`
 )
 
-func newQueries(opt Options) queries {
+// newQueries makes the texts; plain are those that do not ask about lists.
+func newQueries(opt Options, plain bool) queries {
 	affiliations := "OWNER"
 	if opt.Collaborator {
 		affiliations = "OWNER,COLLABORATOR,ORGANIZATION_MEMBER"
 	}
-	newest := newestFields + toldFields(opt.Resources)
+	newest := newestFields
+	if !plain {
+		newest += toldFields(opt.Resources)
+	}
 	more, _ := beside(opt.Resources)
 	repositories := func(field, direction, fields, beside string) []byte {
 		return jsonString(fmt.Sprintf(`query($login:String!,$after:String,$first:Int!){user:repositoryOwner(login:$login){__typename id ...on Organization{databaseId} repositories(first:$first,after:$after,`+

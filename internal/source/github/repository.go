@@ -123,12 +123,13 @@ const (
 )
 
 func repositoryRequest(s *Source, c *call) request {
-	query := s.queries.repository
+	q := s.queriesOf(c)
+	query := q.repository
 	switch c.p.Part {
 	case partCommits:
-		query = s.queries.repositoryCommits
+		query = q.repositoryCommits
 	case partThreads:
-		query = s.queries.repositoryThreads
+		query = q.repositoryThreads
 	}
 	return graphqlRequest(query, map[string]any{"id": c.p.Repo.Node})
 }

@@ -99,7 +99,7 @@ func (c *call) takes(r *repository) bool {
 func targetRequest(s *Source, c *call) request {
 	owner, name := splitTarget(c.Run.Login)
 	if c.Job.Bucket == BucketGraphQL {
-		return graphqlRequest(s.queries.target, map[string]any{"owner": owner, "name": name})
+		return graphqlRequest(s.queriesOf(c).target, map[string]any{"owner": owner, "name": name})
 	}
 	if c.p.URL != "" {
 		return request{target: c.p.URL}

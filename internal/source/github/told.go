@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"sluice/internal/domain"
+	"sluice/internal/source"
 )
 
 // A list that is read as a whole is asked for only where it may have changed. Discovery
@@ -41,6 +44,32 @@ func toldFields(names []string) string {
 		b.WriteString(" " + r.told.fields)
 	}
 	return b.String()
+}
+
+// queriesOf are the queries that a job asks.
+func (s *Source) queriesOf(c *call) *queries {
+	if c.p.Plain {
+		return &s.plain
+	}
+	return &s.queries
+}
+
+// askPlainly asks once more without what is asked about lists, if that may be what this
+// GitHub does not know: lists are then asked for themselves.
+func (s *Source) askPlainly(c *call) (source.Result, bool) {
+	if c.p.Plain || s.told == 0 {
+		return source.Result{}, false
+	}
+	switch c.Job.Type {
+	case DiscoverReposUpdated, DiscoverContributed, DiscoverRepo, DiscoverTarget:
+	default:
+		return source.Result{}, false
+	}
+	p := c.p
+	p.Plain = true
+	spec := p.spec(c.Job.Type, c.Job.Resource, "plain:"+c.Job.PageKey, BucketGraphQL)
+	spec.Class = c.Job.Class
+	return source.Result{Verdict: source.Done, Next: []domain.JobSpec{spec}}, true
 }
 
 // questionOf is the question that a member of a repository answers, nil for others.

@@ -142,13 +142,18 @@ func describe(doc document.Document) string {
 	return ""
 }
 
-func (d *driver) matches(truth sim.Truth, measured bool) {
-	d.t.Helper()
+// parts are the kinds of the resources that are collected.
+func (d *driver) parts() map[string]bool {
 	parts := map[string]bool{}
 	for _, r := range resources() {
 		parts[string(r.kind.Kind)] = slices.Contains(d.src.opt.Resources, r.name())
 	}
-	want, got := expect{measured, parts}.lines(truth), d.lines()
+	return parts
+}
+
+func (d *driver) matches(truth sim.Truth, measured bool) {
+	d.t.Helper()
+	want, got := expect{measured, d.parts()}.lines(truth), d.lines()
 	wrong := 0
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if have, ok := got[key]; !ok || have != want[key] {

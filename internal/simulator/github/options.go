@@ -75,6 +75,9 @@ type Shape struct {
 	// Parts sizes each of the smaller kinds, such as comments and labels; zero leaves
 	// them to what the repository is like.
 	Parts Range
+	// Comments sizes the comments on issues and pull requests alone; zero leaves them to
+	// Parts.
+	Comments Range
 
 	// Oddities sprinkles in empty, private and forked repositories and ones
 	// with issues disabled.

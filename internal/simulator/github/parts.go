@@ -73,8 +73,12 @@ func (r *repo) baseParts(k partKind) int {
 		return 0
 	}
 	d := draws{derive(r.key, kindPart, uint64(k)<<40)}
-	if s := r.world.shape; s != nil && s.Parts != (Range{}) {
-		n := d.within(s.Parts)
+	if s := r.world.shape; s != nil && (s.Parts != (Range{}) || k == partComment && s.Comments != (Range{})) {
+		size := s.Parts
+		if k == partComment && s.Comments != (Range{}) {
+			size = s.Comments
+		}
+		n := d.within(size)
 		if k.aboutItem() && r.baseItems() == 0 || k.aboutPull() && r.basePulls == 0 {
 			return 0
 		}

@@ -2,7 +2,6 @@ package github
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 )
 
@@ -66,11 +65,12 @@ func (c *call) serveParts(w *renderer, r *repo, l *partListing) {
 		}
 		return
 	}
-	list := r.parts(l.kind)
 	p := c.page()
+	order, descending := byPlace, false
+	since := int64(0)
 	switch {
 	case l.since:
-		since, ok := c.instant("since", "Comment")
+		from, ok := c.instant("since", "Comment")
 		if !ok {
 			return
 		}
@@ -78,15 +78,14 @@ func (c *call) serveParts(w *renderer, r *repo, l *partListing) {
 			c.fail(http.StatusUnprocessableEntity, "In order to keep the API fast for everyone, pagination is limited for this resource.", "rest/issues/comments")
 			return
 		}
-		list = slices.DeleteFunc(list, func(p part) bool { return p.updated < since })
-		by := func(p *part) int64 { return p.created }
+		order, descending, since = byCreation, c.query.Get("direction") == "desc", from
 		if c.query.Get("sort") == "updated" {
-			by = func(p *part) int64 { return p.updated }
+			order = byChange
 		}
-		sortParts(list, by, c.query.Get("direction") == "desc")
 	case l.newest:
-		sortParts(list, func(p *part) int64 { return p.created }, true)
+		order, descending = byCreation, true
 	}
+	list := r.ordered(l.kind, order, since)
 	start, end := c.paginate(p, len(list), repoPath(r, c.route.tail))
 	if l.wrap != "" {
 		w.open('{')
@@ -95,8 +94,13 @@ func (c *call) serveParts(w *renderer, r *repo, l *partListing) {
 	}
 	w.open('[')
 	for i := start; i < end; i++ {
+		at := i
+		if descending {
+			at = len(list) - 1 - i
+		}
+		one, _ := r.partAt(l.kind, int(list[at].serial), latest)
 		w.open('{')
-		l.write(w, &list[i])
+		l.write(w, &one)
 		w.close('}')
 	}
 	w.close(']')

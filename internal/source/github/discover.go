@@ -96,6 +96,10 @@ type discovery struct {
 	owner string
 	// small are repositories whose pull requests are asked for together.
 	small []packed
+	// nested are repositories whose pull requests are asked at once for what belongs to
+	// them, and nestedOrder in which order.
+	nested      map[*nested][]packed
+	nestedOrder []*nested
 	// done is set when the rest of the walk is older than its cursor.
 	done bool
 	// tag is given to the walks that begin; again says that they begin anew.

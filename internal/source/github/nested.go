@@ -21,9 +21,9 @@ type nested struct {
 	item               func(c *call, body []byte, i int, number int64) (doc document.Document, end int, wrong string)
 }
 
-// nestedQueries are the texts for one: all, those that changed, and more of one pull
-// request.
-type nestedQueries struct{ all, changed, more []byte }
+// nestedQueries are the texts for one: all, those that changed, more of one pull request,
+// and all of several repositories.
+type nestedQueries struct{ all, changed, more, many []byte }
 
 func (n *nested) queries() nestedQueries {
 	walk := func(order string) []byte {
@@ -35,15 +35,26 @@ func (n *nested) queries() nestedQueries {
 		all: walk(`field:CREATED_AT,direction:ASC`), changed: walk(`field:UPDATED_AT,direction:DESC`),
 		more: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on PullRequest{id number ` + n.connection + `(first:$first,after:$after){` +
 			pageInfo + ` nodes{` + n.fields + `}}}}` + rateLimit + `}`),
+		many: jsonString(`query($ids:[ID!]!,$first:Int!){nodes(ids:$ids){...on Repository{id pullRequests(first:$first,orderBy:{field:CREATED_AT,direction:ASC}){` +
+			pageInfo + ` nodes{id number updatedAt ` + n.connection + `(first:100){` + pageInfo + ` nodes{` + n.fields + `}}}}}}` + rateLimit + `}`),
 	}
 }
 
 func (n *nested) operation() operation {
-	return operation{request: n.request, read: graph("node", n.read)}
+	one, many := graph("node", n.read), graph("nodes", n.readPack)
+	return operation{request: n.request, otherwise: n.split, read: func(s *Source, c *call, a *answer) source.Result {
+		if len(c.p.Repos) > 0 {
+			return many(s, c, a)
+		}
+		return one(s, c, a)
+	}}
 }
 
 func (n *nested) request(s *Source, c *call) request {
 	q := s.queries.nested[c.Job.Type]
+	if len(c.p.Repos) > 0 {
+		return graphqlRequest(q.many, map[string]any{"ids": nodesOf(c.p.Repos), "first": c.p.Most})
+	}
 	if len(c.p.IDs) > 0 {
 		node, after, _ := strings.Cut(c.p.IDs[0], " ")
 		return graphqlRequest(q.more, map[string]any{"id": node, "after": cursorOrNull(after), "first": c.size()})

@@ -164,6 +164,7 @@ func (d *discovery) walk(one *resource, w walk, r repository) {
 	switch due, told, items := d.due(one, at, &r); {
 	case at.mayHide && d.refusedLately(d.cursorOf(at.typ, at.bucket, r)):
 		return
+	case due && d.holdBack(w, &r):
 	case due:
 		d.add(params{Told: told}, at.typ, r.repoRef, at.bucket, items)
 	case d.cursorOf(at.typ, at.bucket, r).IsZero():

@@ -267,3 +267,28 @@ func TestManyReviewsAndPartialAnswers(t *testing.T) {
 		})
 	}
 }
+
+// Reviews of several small repositories come at once; what an answer lacks of one of
+// them comes by itself.
+func TestReviewsOfSeveralRepositories(t *testing.T) {
+	for name, fault := range map[string]sim.Fault{
+		"whole answers": {}, "a repository": {Partial: &sim.Partial{Path: "nodes.1"}}, "its pull requests": {Partial: &sim.Partial{Path: "nodes.1.pullRequests"}},
+		"its reviews": {Partial: &sim.Partial{Path: "nodes.0.pullRequests.nodes.1.reviews"}}, "a review": {Partial: &sim.Partial{Path: "nodes.2.pullRequests.nodes.0.reviews.nodes.0"}},
+		"not found": {Partial: &sim.Partial{Path: "nodes.1", Type: "NOT_FOUND"}}, "502": {Status: 502, Body: "<html>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, sim.Options{Seed: 6, Accounts: 1, Shape: &sim.Shape{
+				Repos: sim.Exactly(5), Commits: sim.Exactly(1), Issues: sim.Exactly(1), Pulls: sim.Between(2, 6), Parts: sim.Between(5, 130)}})
+			d := w.driver(t, Options{Resources: []string{"reviews", "pull_files"}}, w.Logins()[0])
+			if name != "whole answers" {
+				w.FailNext(isQuery("submittedAt"), 1, fault)
+			}
+			d.run(time.Now())
+			d.noFailures()
+			d.matches(mustTruth(t, w, d.login, time.Time{}), true)
+			if packs := d.pages[CursorKey(RepoReviews, userResource(d.login))]; packs != 1 {
+				t.Errorf("%d packs", packs)
+			}
+		})
+	}
+}

@@ -78,7 +78,7 @@ func TestPricesAreDocumented(t *testing.T) {
 	}
 	baseFirst, baseAgain := measure()
 	var b strings.Builder
-	b.WriteString("| resource | first run | at least | unchanged |\n| --- | --- | --- | --- |\n")
+	b.WriteString("| resource | first run | by pages | unchanged |\n| --- | --- | --- | --- |\n")
 	words := func(s spent) string {
 		var parts []string
 		for _, one := range []struct {

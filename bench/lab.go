@@ -33,6 +33,7 @@ func benchmarks() []benchmark {
 		{"one_percent", "calls after one in a hundred has changed, beside the fewest possible", nil, onePercent},
 		{"forecast", "what a run says early about its end, beside its end", nil, forecast},
 		{"million_commits", "memory while a million commits are collected", nil, millionCommits},
+		{"big_repository", "memory while a repository of 1,000,000 commits, 300,000 issues and 2,000,000 comments is collected, beside one of half the size", nil, bigRepository},
 		{"simulator", "the simulated GitHub alone, beside a handler that does nothing", nil, simulator},
 		{"lists", "lists and details over HTTP with 10,000 accounts and 1,000,000 jobs, on SQLite, MariaDB and PostgreSQL", append([]servers.Kind{servers.Postgres}, machineServers...), lists},
 		{"documents_list", "pages of 100 documents by filter and order with 1,000,000 documents, on SQLite, MariaDB and PostgreSQL", []servers.Kind{servers.MariaDB, servers.Postgres}, documentLists},

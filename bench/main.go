@@ -41,6 +41,7 @@ type settings struct {
 	binary   string
 	dir      string
 	profile  string
+	scale    int
 }
 
 func run(ctx context.Context, args []string, out, log io.Writer) error {
@@ -55,6 +56,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	flags.StringVar(&s.binary, "binary", "bin/sluice", "the program that is measured when idle")
 	flags.StringVar(&s.dir, "dir", proc.OnDisk(), "where temporary data goes; must be on a disk")
 	flags.StringVar(&s.profile, "cpuprofile", "", "write a CPU profile of this process")
+	flags.IntVar(&s.scale, "scale", 1, "big_repository is so many times smaller")
 	flags.Usage = func() {
 		fmt.Fprintf(log, "bench [FLAGS] [NAME…]\n\nbenchmarks:\n")
 		for _, b := range benchmarks() {

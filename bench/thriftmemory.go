@@ -42,12 +42,12 @@ func millionCommits(ctx context.Context, l *lab) error {
 	}
 	defer remove()
 	began := time.Now()
-	peak, stored, err := l.collectOutside(ctx, world, server.URL, dir)
+	peak, documents, err := l.collectOutside(ctx, world, server.URL, dir)
 	if err != nil {
 		return err
 	}
 	took := time.Since(began)
-	if stored != int64(commits) {
+	if stored := documents[github.KindCommit].Stored; stored != int64(commits) {
 		return fmt.Errorf("%d of %d commits are stored", stored, commits)
 	}
 	size, err := folderSize(dir)
@@ -62,12 +62,15 @@ func millionCommits(ctx context.Context, l *lab) error {
 	}.Aim("< 150 MB", megabytes < 150))
 }
 
+// storedKinds is how many documents there are of each kind.
+type storedKinds map[document.Kind]stats.DocumentCount
+
 // collectOutside collects the world's first account with the real program. It
-// returns the peak of its memory and how many commits it says are stored.
-func (l *lab) collectOutside(ctx context.Context, world *sim.Server, url, dir string) (peak, commits int64, err error) {
+// returns the peak of its memory and how many documents it says are stored.
+func (l *lab) collectOutside(ctx context.Context, world *sim.Server, url, dir string) (peak int64, documents storedKinds, err error) {
 	binary, err := filepath.Abs(l.binary)
 	if err != nil {
-		return 0, 0, err
+		return 0, nil, err
 	}
 	login := world.Logins()[0]
 	cmd := exec.CommandContext(ctx, binary, "collect", login, "--github-url", url, "--data-dir", dir,
@@ -76,10 +79,10 @@ func (l *lab) collectOutside(ctx context.Context, world *sim.Server, url, dir st
 	cmd.Env = append(os.Environ(), "SLUICE_GITHUB_TOKEN="+world.Token(login))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return 0, 0, err
+		return 0, nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		return 0, 0, fmt.Errorf("start %s (make build makes it): %w", binary, err)
+		return 0, nil, fmt.Errorf("start %s (make build makes it): %w", binary, err)
 	}
 	var answer []byte
 	read := make(chan error, 1)
@@ -90,10 +93,10 @@ func (l *lab) collectOutside(ctx context.Context, world *sim.Server, url, dir st
 	}()
 	peak, err = watchPeak(cmd.Process.Pid, read)
 	if err = errors.Join(err, cmd.Wait()); err != nil {
-		return peak, 0, fmt.Errorf("sluice collect: %w", err)
+		return peak, nil, fmt.Errorf("sluice collect: %w", err)
 	}
-	commits, err = commitsOf(answer)
-	return peak, commits, err
+	documents, err = documentsOf(answer)
+	return peak, documents, err
 }
 
 // watchPeak reads a process's peak until its output has ended.
@@ -115,20 +118,20 @@ func watchPeak(pid int, ended <-chan error) (int64, error) {
 	}
 }
 
-// commitsOf reads how many different commits the program's summary counts.
-func commitsOf(answer []byte) (int64, error) {
+// documentsOf reads how many different documents the program's summary counts.
+func documentsOf(answer []byte) (storedKinds, error) {
 	var summary struct {
 		Results []struct {
 			Statistics struct {
-				Documents map[document.Kind]stats.DocumentCount `json:"documents"`
+				Documents storedKinds `json:"documents"`
 			} `json:"statistics"`
 		} `json:"results"`
 	}
 	if err := json.Unmarshal(answer, &summary); err != nil {
-		return 0, fmt.Errorf("read the summary: %w", err)
+		return nil, fmt.Errorf("read the summary: %w", err)
 	}
 	if len(summary.Results) != 1 {
-		return 0, fmt.Errorf("the summary has %d results instead of one", len(summary.Results))
+		return nil, fmt.Errorf("the summary has %d results instead of one", len(summary.Results))
 	}
-	return summary.Results[0].Statistics.Documents[github.KindCommit].Stored, nil
+	return summary.Results[0].Statistics.Documents, nil
 }

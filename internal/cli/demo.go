@@ -261,7 +261,7 @@ func (d *demonstration) conclude(ctx context.Context, order []int64, last map[in
 		if err != nil {
 			return err
 		}
-		differences, err := verify.Account(ctx, d.svc.Documents, last[id].AccountID, truth)
+		differences, err := verify.Account(ctx, d.svc.Documents, last[id].AccountID, truth, verify.Standard()...)
 		if err != nil {
 			return err
 		}

@@ -31,6 +31,10 @@ func Account(ctx context.Context, docs document.Reader, account int64, truth sim
 	return c.report(), err
 }
 
+// Standard are the kinds beside what is always collected that a collection has unless
+// somebody says otherwise.
+func Standard() []document.Kind { return github.StandardKinds() }
+
 // Expected lists what a complete collection of an account holds, each with its
 // face: what must be right about it.
 func Expected(account int64, truth sim.Truth) map[document.Key]string {
@@ -71,7 +75,11 @@ func (c *comparison) expect(account int64, truth sim.Truth) {
 		}
 		for _, kind := range c.resources {
 			for _, p := range r.Parts[string(kind)] {
-				add(kind, strconv.FormatInt(p.ID, 10), part(r.ID, int64(p.Number), p.Title, p.Author))
+				name := strconv.FormatInt(p.ID, 10)
+				if p.Name != "" {
+					name = id + ":" + p.Name
+				}
+				add(kind, name, part(r.ID, int64(p.Number), p.Title, p.Author))
 			}
 		}
 		for _, k := range r.Commits {
@@ -132,10 +140,6 @@ func faceOf(d *document.Document) string {
 	switch d.Kind {
 	case github.KindProfile, github.KindMember:
 		return d.Author
-	case github.KindComment, github.KindReview, github.KindReviewComment:
-		return part(d.Repository, d.Number, d.Own["body"].Text, d.Author)
-	case github.KindRelease, github.KindLabel, github.KindMilestone:
-		return part(d.Repository, 0, d.Title, d.Author)
 	case github.KindTeam:
 		return d.Title
 	case github.KindRepository:
@@ -144,14 +148,34 @@ func faceOf(d *document.Document) string {
 		return commit(d.Repository, d.CreatedAt, d.Additions, d.Deletions, d.Author)
 	case github.KindIssue, github.KindPull:
 		return face(d.Repository, d.Number, d.State, d.Author, d.CreatedAt, d.UpdatedAt, d.ClosedAt, d.MergedAt)
+	case github.KindEvent:
+		return ""
 	}
-	return ""
+	return partOf(d)
+}
+
+// partOf renders one of the smaller things of a repository.
+func partOf(d *document.Document) string {
+	switch d.Kind {
+	case github.KindComment, github.KindReview, github.KindReviewComment:
+		return part(d.Repository, d.Number, d.Own["body"].Text, d.Author)
+	case github.KindBranch, github.KindTag:
+		return part(d.Repository, 0, d.Title+" "+d.Own["sha"].Text, d.Author)
+	case github.KindContributor:
+		return part(d.Repository, 0, d.Title+" "+strconv.FormatInt(d.Own["contributions"].Integer, 10), d.Author)
+	case github.KindIssueEvent, github.KindPullCommit, github.KindPullFile:
+		return part(d.Repository, d.Number, d.Title, d.Author)
+	}
+	return part(d.Repository, 0, d.Title, d.Author)
 }
 
 func (c *comparison) seen(d *document.Document) {
+	if d.Kind == github.KindTraffic || d.Kind == github.KindStarWeek {
+		return // days stay when the upstream does not tell of them any more
+	}
 	want, ok := c.want[d.Key]
-	if !ok && d.Deleted {
-		return // what the upstream no longer has is kept, and flagged
+	if !ok && (d.Deleted || d.Kind == github.KindIssueEvent) {
+		return // nothing tells that an event is not listed any more; what the upstream no longer has is kept, and flagged
 	}
 	if !ok {
 		c.differ("%s %s is stored (last seen at %s) but does not exist", d.Kind, d.Name, d.SeenAt.UTC().Format(time.RFC3339))

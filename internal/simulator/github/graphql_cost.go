@@ -15,6 +15,7 @@ const (
 var connectionFields = []string{
 	"repositories", "repositoriesContributedTo", "history", "issues", "pullRequests", "commits", "comments",
 	"labels", "languages", "stargazers", "followers", "following", "watchers", "forks", "parents", "reviews",
+	"releases", "milestones", "discussions", "files", "reviewRequests", "reactions",
 }
 
 // measure adds up what a query may cost before it runs: each connection takes

@@ -185,7 +185,7 @@ func (ex *execution) object(sel *selection, typ string, resolve func(*chosen) bo
 			continue
 		}
 		ex.path = append(ex.path, f.key)
-		if !resolve(f) {
+		if slices.Contains(ex.call.server.options.Lacking, typ+"."+f.field.Name) || !resolve(f) {
 			ex.undefinedField(typ, f.field)
 			ex.out.null()
 		}

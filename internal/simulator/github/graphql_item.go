@@ -216,7 +216,17 @@ func (ex *execution) pullField(f *chosen, it *item) bool {
 	case "changedFiles":
 		w.int(files)
 	case "commits":
-		ex.count(f, "PullRequestCommit", commits)
+		if !selectsItems(f.field.SelectionSet) {
+			ex.count(f, "PullRequestCommit", commits)
+			return true
+		}
+		ex.pullParts(f, it, partPullCommit, "PullRequestCommit")
+	case "files":
+		ex.pullParts(f, it, partPullFile, "PullRequestChangedFile")
+	case "reviewRequests":
+		ex.reviewRequests(f, it)
+	case "reactions":
+		ex.count(f, "Reaction", int64(it.key%5))
 	case "headRefOid":
 		w.join(shaOf(it.key, 2))
 	case "baseRefOid":
@@ -232,7 +242,7 @@ func (ex *execution) pullField(f *chosen, it *item) bool {
 	case "mergedBy":
 		ex.mergedBy(f, it)
 	case "reviews":
-		ex.reviews(f, it)
+		ex.pullParts(f, it, partReview, "PullRequestReview")
 	default:
 		return false
 	}

@@ -63,6 +63,8 @@ func (ex *execution) repositoryTrait(f *chosen, r *repo) bool {
 		w.strOrNull(r.homepage())
 	case "resourcePath":
 		w.join("/", r.fullName())
+	case "hasDiscussionsEnabled":
+		w.bool(!r.switchedOff(partDiscussion))
 	case "hasIssuesEnabled":
 		w.bool(!r.issuesDisabled)
 	case "visibility":
@@ -95,6 +97,16 @@ func (ex *execution) repositoryObject(f *chosen, r *repo) bool {
 		ex.items(f, r, false)
 	case "pullRequests":
 		ex.items(f, r, true)
+	case "releases":
+		ex.repoParts(f, r, partRelease, "Release")
+	case "labels":
+		ex.repoParts(f, r, partLabel, "Label")
+	case "milestones":
+		ex.repoParts(f, r, partMilestone, "Milestone")
+	case "discussions":
+		if !ex.tooHeavy(f, r.id) {
+			ex.repoParts(f, r, partDiscussion, "Discussion")
+		}
 	case "issue":
 		ex.itemByNumber(f, r, "an Issue", func(it *item) bool { return !it.pull })
 	case "pullRequest":

@@ -62,8 +62,17 @@ var connectionNames = map[string]string{
 	endpointCommits: "history", endpointIssues: "issues", endpointPulls: "pullRequests",
 }
 
-// SetHeavy makes one connection of a repository (history, issues or
-// pullRequests) fail for every page above a size, for ever. A size of zero ends
+// connectionOf is what a rule calls a listing: GraphQL's connection, or the listing's
+// own name where GraphQL is not asked for it.
+func connectionOf(endpoint string) string {
+	if name, ok := connectionNames[endpoint]; ok {
+		return name
+	}
+	return endpoint
+}
+
+// SetHeavy makes one connection of a repository (history, issues, pullRequests or
+// discussions), or one of its smaller listings (comments, labels …), fail for every page above a size, for ever. A size of zero ends
 // that.
 func (s *Server) SetHeavy(target Repo, connection string, rule Heavy) error {
 	s.world.mu.RLock()
@@ -72,8 +81,8 @@ func (s *Server) SetHeavy(target Repo, connection string, rule Heavy) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("repository %s/%s does not exist", target.Owner, target.Name)
-	case connection != "history" && connection != "issues" && connection != "pullRequests":
-		return fmt.Errorf("%q is not history, issues or pullRequests", connection)
+	case connection != "history" && connection != "issues" && connection != "pullRequests" && connection != "discussions" && listingAt(connection) == nil:
+		return fmt.Errorf("%q is neither history, issues, pullRequests nor a listing of a repository", connection)
 	}
 	s.heavy.set(heavyKey{r.id, connection}, rule)
 	return nil
@@ -131,7 +140,7 @@ func (c *call) failHeavy(rule Heavy) {
 
 // heavyListing fails a REST listing that is asked for too much.
 func (c *call) heavyListing(r *repo) bool {
-	rule, heavy := c.server.heavy.find(r.id, connectionNames[c.route.endpoint], c.page().size)
+	rule, heavy := c.server.heavy.find(r.id, connectionOf(c.route.endpoint), c.page().size)
 	if heavy {
 		c.server.audit.injected(FaultHeavy)
 		c.failHeavy(rule)

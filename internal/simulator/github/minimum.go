@@ -2,6 +2,7 @@ package github
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -34,6 +35,91 @@ type MinimumCalls struct {
 	Events    int `json:"events"`
 	Members   int `json:"members,omitempty"`
 	Total     int `json:"total"`
+	// Standard is what the smaller things take beside, which are collected unless
+	// somebody says otherwise. It is no part of Total.
+	Standard MinimumParts `json:"standard"`
+}
+
+// MinimumParts is the same for the smaller things of repositories.
+//
+//	comments, review comments   ⌈n/100⌉ per repository, at least 1 where there is
+//	           something that they could be about: nothing tells in advance that there
+//	           are none
+//	reviews    GraphQL, with the pull requests that they are about: ⌈pulls/100⌉
+//	others     ⌈n/100⌉ per repository; discovery tells where there are none
+type MinimumParts struct {
+	Comments       int `json:"comments"`
+	ReviewComments int `json:"review_comments"`
+	Reviews        int `json:"reviews"`
+	Releases       int `json:"releases"`
+	Labels         int `json:"labels"`
+	Milestones     int `json:"milestones"`
+	Total          int `json:"total"`
+}
+
+// add adds those of a repository.
+func (m *MinimumParts) add(r *repo, issues, pulls int, at int64) {
+	if issues+pulls > 0 {
+		m.Comments += max(1, pages(r.partCount(partComment, at)))
+	}
+	if pulls > 0 {
+		m.ReviewComments += max(1, pages(r.partCount(partReviewComment, at)))
+		m.Reviews += pages(pulls)
+	}
+	m.Releases += pages(r.partCount(partRelease, at))
+	m.Labels += pages(r.partCount(partLabel, at))
+	m.Milestones += pages(r.partCount(partMilestone, at))
+	m.Total = m.Comments + m.ReviewComments + m.Reviews + m.Releases + m.Labels + m.Milestones
+}
+
+// MinimumOf is how many calls one of the smaller kinds takes that is not collected unless
+// somebody asks for it: ⌈n/100⌉ for each repository, at least 1, since nothing tells in
+// advance that there are none; of discussions it does. What belongs to pull requests
+// comes with these, 100 at a time; stars come by 30 weeks, and traffic in four lists.
+func (s *Server) MinimumOf(login, kind string) (int, error) {
+	w := s.world
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	subject, ok := w.subjectCalled(login)
+	if !ok {
+		return 0, fmt.Errorf("account %s does not exist", login)
+	}
+	calls := 0
+	for _, r := range subject.repos {
+		if about, ok := r.truth(subject.eyes(r, latest), latest); ok && about.holds() {
+			calls += w.leastOf(r, kind, s.now().Unix())
+		}
+	}
+	return calls, nil
+}
+
+func (w *world) leastOf(r *repo, kind string, now int64) int {
+	_, issues, pulls := w.sizesAt(r, latest)
+	k := partKind(slices.Index(partNames[:], kind))
+	switch {
+	case kind == "traffic":
+		return 4
+	case kind == "star_week":
+		return (len(r.weeks(now)) + starWeeks - 1) / starWeeks
+	case k == partPullCommit, k == partPullFile:
+		return pages(pulls)
+	case k == partDiscussion:
+		return pages(r.partCount(k, latest))
+	case k == partIssueEvent && issues+pulls == 0:
+		return 0
+	}
+	return max(1, pages(r.partCount(k, latest)))
+}
+
+// partCount counts the parts of a kind that were there at an instant.
+func (r *repo) partCount(k partKind, at int64) int {
+	n := 0
+	for serial := range r.lastPart(k) {
+		if _, ok := r.partAt(k, serial, at); ok {
+			n++
+		}
+	}
+	return n
 }
 
 // TruthCounts is the size of an account's truth.
@@ -78,6 +164,7 @@ func (s *Server) TruthCounts(login string, at time.Time) (TruthCounts, error) {
 		out.Issues += issues
 		out.Pulls += pulls
 		out.Minimum.Commits += pages(commits)
+		out.Minimum.Standard.add(r, issues, pulls, when)
 		if r.issuesDisabled {
 			out.Minimum.Pulls += pages(pulls)
 			continue

@@ -100,9 +100,12 @@ func (u *upset) changePart() bool {
 		}
 		number = it.number
 	}
+	if u.repo.switchedOff(k) {
+		return false
+	}
 	o := u.overlay.partsOf(k)
 	serial := int(u.d.below(int64(max(u.repo.lastPart(k), 1))))
-	if p, ok := u.repo.findPart(k, serial); ok && !k.aboutItem() && u.d.oneIn(2) {
+	if p, ok := u.repo.findPart(k, serial); ok && !k.aboutItem() && !k.fixed() && u.d.oneIn(2) {
 		o.edits[serial] = append(o.edits[serial], max(u.now, p.updated))
 		return true
 	}

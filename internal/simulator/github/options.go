@@ -35,9 +35,17 @@ type Options struct {
 	// one that the environment names (SchemaVariable), or else none.
 	Schema *ast.Schema
 
+	// Lacking are fields that this GitHub does not know, such as Repository.milestones,
+	// as an older Enterprise Server does not.
+	Lacking []string
+
 	// LargeIssues is the number of issues above which a listing pages by
 	// cursor and refuses a deep page parameter. Default 10,000.
 	LargeIssues int
+
+	// DeepestPage is the last page by number that listings of comments have; beyond it
+	// is 422. Default 1,333.
+	DeepestPage int
 
 	// NoPollInterval lets events be asked for again at once.
 	NoPollInterval bool
@@ -67,6 +75,9 @@ type Shape struct {
 	// Parts sizes each of the smaller kinds, such as comments and labels; zero leaves
 	// them to what the repository is like.
 	Parts Range
+	// Comments sizes the comments on issues and pull requests alone; zero leaves them to
+	// Parts.
+	Comments Range
 
 	// Oddities sprinkles in empty, private and forked repositories and ones
 	// with issues disabled.
@@ -112,6 +123,7 @@ func (l Latency) draw() time.Duration {
 func (o Options) withDefaults() Options {
 	setDefault(&o.Accounts, 10)
 	setDefault(&o.LargeIssues, 10_000)
+	setDefault(&o.DeepestPage, 1333)
 	setDefault(&o.TokenLifetime, time.Hour)
 	setDefault(&o.Limits.Window, time.Hour)
 	setDefault(&o.Limits.CoreLimit, 5_000)

@@ -16,10 +16,24 @@ const (
 	partLabel
 	partMilestone
 	partReview
+	partBranch
+	partTag
+	partContributor
+	partRun
+	partDeployment
+	partIssueEvent
+	partDependabot
+	partScanning
+	partDiscussion
+	partPullCommit
+	partPullFile
 	partKinds
 )
 
-var partNames = [partKinds]string{"comment", "review_comment", "release", "label", "milestone", "review"}
+var partNames = [partKinds]string{
+	"comment", "review_comment", "release", "label", "milestone", "review", "branch", "tag", "contributor", "workflow_run", "deployment",
+	"issue_event", "dependabot_alert", "code_scanning_alert", "discussion", "pull_commit", "pull_file",
+}
 
 // part is one of them as it stands.
 type part struct {
@@ -46,9 +60,6 @@ type addedPart struct {
 	created int64
 }
 
-func (p *part) id() int64     { return p.repo.id*1_000_000 + int64(p.kind)*100_000 + int64(p.serial) }
-func (p *part) title() string { return partNames[p.kind] + " " + strconv.Itoa(p.serial) + editsOf(p) }
-
 func editsOf(p *part) string {
 	if p.edits == 0 {
 		return ""
@@ -56,17 +67,19 @@ func editsOf(p *part) string {
 	return " (edit " + strconv.Itoa(p.edits) + ")"
 }
 
-// aboutItem tells whether parts of a kind belong to an issue or a pull request.
-func (k partKind) aboutItem() bool { return k == partComment || k.aboutPull() }
-
-func (k partKind) aboutPull() bool { return k == partReviewComment || k == partReview }
-
 // baseParts counts what the base world has.
 func (r *repo) baseParts(k partKind) int {
+	if r.switchedOff(k) {
+		return 0
+	}
 	d := draws{derive(r.key, kindPart, uint64(k)<<40)}
-	if s := r.world.shape; s != nil && s.Parts != (Range{}) {
-		n := d.within(s.Parts)
-		if k == partComment && r.baseItems() == 0 || k.aboutPull() && r.basePulls == 0 {
+	if s := r.world.shape; s != nil && (s.Parts != (Range{}) || k == partComment && s.Comments != (Range{})) {
+		size := s.Parts
+		if k == partComment && s.Comments != (Range{}) {
+			size = s.Comments
+		}
+		n := d.within(size)
+		if k.aboutItem() && r.baseItems() == 0 || k.aboutPull() && r.basePulls == 0 {
 			return 0
 		}
 		return n
@@ -74,8 +87,10 @@ func (r *repo) baseParts(k partKind) int {
 	switch k {
 	case partComment:
 		return int(int64(r.baseItems()) * d.below(30) / 10)
-	case partReviewComment, partReview:
+	case partReviewComment, partReview, partPullCommit, partPullFile:
 		return int(int64(r.basePulls) * d.below(20) / 10)
+	case partIssueEvent:
+		return int(int64(r.baseItems()) * d.below(20) / 10)
 	case partRelease:
 		return int(d.below(5))
 	case partMilestone:
@@ -171,7 +186,9 @@ func sortParts(list []part, by func(*part) int64, descending bool) {
 
 // TruthPart is one of the smaller things that a repository holds.
 type TruthPart struct {
-	ID        int64  `json:"id"`
+	ID int64 `json:"id"`
+	// Name names it where that is not its id.
+	Name      string `json:"name,omitempty"`
 	Number    int    `json:"number,omitempty"`
 	Title     string `json:"title"`
 	Author    string `json:"author,omitempty"`
@@ -188,8 +205,8 @@ func (w *world) truthParts(r *repo, at int64) map[string][]TruthPart {
 			if !ok {
 				continue
 			}
-			one := TruthPart{ID: p.id(), Number: p.number, Title: p.title(), CreatedAt: p.created, UpdatedAt: p.updated}
-			if k != partLabel {
+			one := TruthPart{ID: p.id(), Name: p.name(), Number: p.number, Title: p.words(), CreatedAt: p.created, UpdatedAt: p.updated}
+			if !k.nobodys() {
 				one.Author = w.cast(r, p.role).login
 			}
 			out[partNames[k]] = append(out[partNames[k]], one)
@@ -206,6 +223,17 @@ const (
 	PartRelease       = "release"
 	PartLabel         = "label"
 	PartMilestone     = "milestone"
+	PartBranch        = "branch"
+	PartTag           = "tag"
+	PartContributor   = "contributor"
+	PartRun           = "workflow_run"
+	PartDeployment    = "deployment"
+	PartIssueEvent    = "issue_event"
+	PartDependabot    = "dependabot_alert"
+	PartScanning      = "code_scanning_alert"
+	PartDiscussion    = "discussion"
+	PartPullCommit    = "pull_commit"
+	PartPullFile      = "pull_file"
 )
 
 // AddPart adds something of a kind; number is the issue or pull request that it is
@@ -214,6 +242,9 @@ func (s *Server) AddPart(target Repo, kind string, number int) error {
 	return s.changePart(target, kind, func(r *repo, o *repoOverlay, k partKind, parts *partOverlay, now int64) error {
 		if k.aboutItem() && !s.world.touchItem(r, o, number, now) {
 			return fmt.Errorf("%s has no issue or pull request %d", r.fullName(), number)
+		}
+		if r.switchedOff(k) {
+			return fmt.Errorf("%s has no %ss", r.fullName(), kind)
 		}
 		if !k.aboutItem() {
 			number = 0
@@ -228,7 +259,7 @@ func (s *Server) AddPart(target Repo, kind string, number int) error {
 func (s *Server) EditPart(target Repo, kind string, serial int) error {
 	return s.changePart(target, kind, func(r *repo, o *repoOverlay, k partKind, parts *partOverlay, now int64) error {
 		p, ok := r.findPart(k, serial)
-		if !ok {
+		if !ok || k.fixed() {
 			return fmt.Errorf("%s has no %s %d", r.fullName(), kind, serial)
 		}
 		if k.aboutItem() {

@@ -14,8 +14,11 @@ func (c *call) serveRepo(w *renderer) {
 	if c.heavyListing(r) {
 		return
 	}
-	if _, ok := partEndpoints[c.route.endpoint]; ok {
-		c.serveParts(w, r)
+	if l := listingAt(c.route.endpoint); l != nil {
+		c.serveParts(w, r, l)
+		return
+	}
+	if c.serveDays(w, r) {
 		return
 	}
 	switch c.route.endpoint {

@@ -171,6 +171,17 @@ func checkCounts(t *testing.T, truth Truth, got TruthCounts) {
 		want.Issues += len(r.Issues)
 		want.Pulls += len(r.Pulls)
 		want.Minimum.Commits += (len(r.Commits) + 99) / 100
+		least := &want.Minimum.Standard
+		if len(r.Issues)+len(r.Pulls) > 0 {
+			least.Comments += max(1, (len(r.Parts[PartComment])+99)/100)
+		}
+		if len(r.Pulls) > 0 {
+			least.ReviewComments += max(1, (len(r.Parts[PartReviewComment])+99)/100)
+		}
+		least.Reviews += (len(r.Pulls) + 99) / 100
+		least.Releases += (len(r.Parts[PartRelease]) + 99) / 100
+		least.Labels += (len(r.Parts[PartLabel]) + 99) / 100
+		least.Milestones += (len(r.Parts[PartMilestone]) + 99) / 100
 		if r.IssuesDisabled {
 			want.Minimum.Pulls += (len(r.Pulls) + 99) / 100
 		} else {
@@ -181,6 +192,8 @@ func checkCounts(t *testing.T, truth Truth, got TruthCounts) {
 	m := &want.Minimum
 	m.Profile, m.Discovery, m.Events = 1, 2, max(1, (want.Events+99)/100)
 	m.Pulls += (batched + 99) / 100
+	s := &m.Standard
+	s.Total = s.Comments + s.ReviewComments + s.Reviews + s.Releases + s.Labels + s.Milestones
 	m.Total = m.Profile + m.Discovery + m.Commits + m.Issues + m.Pulls + m.Events
 	if got != want {
 		t.Fatalf("counts %+v, want %+v", got, want)

@@ -34,6 +34,9 @@ type world struct {
 	// organizations is how many of the accounts are organisations, the last ones.
 	organizations int
 
+	// orders has its own lock: readers of the world fill it.
+	orders partOrders
+
 	mu       sync.RWMutex
 	overlays map[int64]*repoOverlay // by repository id
 	names    map[string]int64       // lower-case owner/name given later → repository id

@@ -120,6 +120,8 @@ func pullColumns() []document.Column {
 		ownList("labels", "the names of its labels; null where those of several repositories were asked for at once and these would have cost further points"),
 		ownList("assignees", "the logins of whom it is assigned to; null where GraphQL told of it: asked for, they would cost further points"),
 		milestoneColumn,
+		ownList("review_requests", "of whom a review is asked; null where GraphQL told of it, unless --resources names review_requests"),
+		ownNumber("reactions", "", "how many reactions it has; null unless --resources names reactions"),
 		ownNumber("comments", "", "how many comments it has, those of reviews included; null where REST told of it"), lockedColumn,
 		repeated(ownText("base", "the branch that it is to be merged into")),
 		repeated(ownText("base_repository", "the full name of the repository of that branch")),

@@ -11,10 +11,13 @@ import (
 
 // What people say about issues and pull requests, and about lines of the latter.
 var (
-	repoComments = stream{typ: RepoComments, sweep: SweepComments, kind: KindComment,
-		endpoint: "GET /repositories/{id}/issues/comments", path: "/issues/comments", item: readComment}
-	repoReviewComments = stream{typ: RepoReviewComments, sweep: SweepReviewComments, kind: KindReviewComment,
-		endpoint: "GET /repositories/{id}/pulls/comments", path: "/pulls/comments", item: readReviewComment}
+	repoComments = stream{item: commentElement.read, route: route{typ: RepoComments, sweep: SweepComments, kind: KindComment, bucket: BucketCore,
+		endpoint: "GET /repositories/{id}/issues/comments", path: "/issues/comments"}}
+	repoReviewComments = stream{item: reviewCommentElement.read, route: route{typ: RepoReviewComments, sweep: SweepReviewComments,
+		kind: KindReviewComment, bucket: BucketCore, endpoint: "GET /repositories/{id}/pulls/comments", path: "/pulls/comments"}}
+
+	commentElement       = element{kind: KindComment, identity: "id", own: ownComment, fields: aboutThread, dated: true}
+	reviewCommentElement = element{kind: KindReviewComment, identity: "id", own: ownReviewComment, fields: aboutThread, dated: true}
 )
 
 func commentKind() document.Declaration {
@@ -27,38 +30,11 @@ func reviewCommentKind() document.Declaration {
 		Doc: "comments on lines of pull requests", Columns: reviewCommentColumns(), Read: fromPayload(ownReviewComment)}
 }
 
-func readComment(c *call, body []byte, i int) (document.Document, int, string) {
-	return c.remark(body, i, KindComment, "issue_url", ownComment)
-}
-
-func readReviewComment(c *call, body []byte, i int) (document.Document, int, string) {
-	return c.remark(body, i, KindReviewComment, "pull_request_url", ownReviewComment)
-}
-
-// remark reads a comment; about is the member with the address of what it is about.
-func (c *call) remark(body []byte, i int, kind document.Kind, about string, own ownReader) (doc document.Document, end int, wrong string) {
-	id := int64(0)
-	end = members(body, i, func(name string, v gjson.Result) {
-		own(&doc.Fields, name, v)
-		switch name {
-		case "id":
-			id = v.Int()
-		case about:
-			doc.Number = lastNumber(text(v))
-		case "user":
-			doc.Author = login(v)
-		case "created_at":
-			doc.CreatedAt = when(v)
-		case "updated_at":
-			doc.UpdatedAt = when(v)
-		}
-	})
-	if end < 0 || id == 0 || doc.UpdatedAt.IsZero() {
-		return doc, end, "a comment is cut off or has no id or no time"
+// aboutThread reads what a comment is about.
+func aboutThread(f *document.Fields, name string, v gjson.Result) {
+	if name == "issue_url" || name == "pull_request_url" {
+		f.Number = lastNumber(text(v))
 	}
-	c.inherit(&doc.Fields)
-	doc.Key, doc.Version = c.key(kind, formatID(id)), doc.UpdatedAt
-	return doc, end, ""
 }
 
 // lastNumber is the number at the end of an address, zero if there is none.

@@ -52,7 +52,7 @@ func check(s source.Settings, report func(setting, format string, args ...any)) 
 		}
 	}
 	if _, unknown := resourcesOf(s.Text(settingResources)); unknown != "" {
-		report(settingResources, "--%s: there is no resource %q; there are %s, and all", settingResources, unknown, strings.Join(ResourceNames(), ", "))
+		report(settingResources, "--%s: there is no resource %q; there are %s, and all, standard and none", settingResources, unknown, strings.Join(ResourceNames(), ", "))
 	}
 	if v := s.Text(settingVisibility); v != "" && v != "all" && v != "public" && v != "private" {
 		report(settingVisibility, "--%s is %q; it must be all, public or private", settingVisibility, v)
@@ -91,7 +91,7 @@ func settings() []source.Setting {
 		{Name: settingCollaborator, Use: source.UseCollection, Default: false, Help: "also collect repositories that the account collaborates on"},
 		{Name: settingContributed, Use: source.UseCollection, Default: false, Help: "also collect repositories that the account contributed to"},
 		{Name: settingOwnCommits, Use: source.UseCollection, Default: false, Help: "collect the account's own commits only"},
-		{Name: settingResources, Use: source.UseCollection, Default: "", Help: resourceHelp()},
+		{Name: settingResources, Use: source.UseCollection, Default: standardResources, Help: resourceHelp()},
 		{Name: settingInclude, Use: source.UseCollection, Default: "", Help: "collect only repositories that match, such as golang/*,*-docs; a pattern without a slash is for the name alone"},
 		{Name: settingExclude, Use: source.UseCollection, Default: "", Help: "leave out repositories that match"},
 		{Name: settingForks, Use: source.UseCollection, Default: true, Help: "collect forks too"},

@@ -16,14 +16,15 @@ import (
 // everything goes up: what changes meanwhile moves ahead and is met again. Only
 // the walk for pushes since the last run goes down, and stops early.
 func discoverRequest(s *Source, c *call) request {
-	query := s.queries.updated
+	q := s.queriesOf(c)
+	query := q.updated
 	switch {
 	case c.Job.Type == DiscoverContributed:
-		query = s.queries.contributed
+		query = q.contributed
 	case c.Job.Type == DiscoverReposPushed && c.walkSince().IsZero():
-		query = s.queries.pushedUp
+		query = q.pushedUp
 	case c.Job.Type == DiscoverReposPushed:
-		query = s.queries.pushedDown
+		query = q.pushedDown
 	}
 	return graphqlRequest(query, map[string]any{"login": c.Run.Login, "after": cursorOrNull(c.p.After), "first": c.size()})
 }
@@ -95,6 +96,10 @@ type discovery struct {
 	owner string
 	// small are repositories whose pull requests are asked for together.
 	small []packed
+	// nested are repositories whose pull requests are asked at once for what belongs to
+	// them, and nestedOrder in which order.
+	nested      map[*nested][]packed
+	nestedOrder []*nested
 	// done is set when the rest of the walk is older than its cursor.
 	done bool
 	// tag is given to the walks that begin; again says that they begin anew.
@@ -145,7 +150,7 @@ func (d *discovery) node(body []byte, i int, unknown holes) (end int, wrong stri
 	if r.whole() && !d.c.takes(&r) {
 		return end, ""
 	}
-	if len(unknown) > 0 || !r.whole() || threads && !r.threads.known() {
+	if len(unknown.withoutTold()) > 0 || !r.whole() || threads && !r.threads.known() {
 		d.askAlone(r)
 		return end, ""
 	}
@@ -172,7 +177,7 @@ func (d *discovery) askAlone(r repository) {
 		d.res.Next = append(d.res.Next, d.c.check(repoRef{ID: r.ID, Node: r.Node}, false))
 		return
 	}
-	p := params{Repo: &repoRef{ID: r.ID, Node: r.Node, Name: r.Name}, Owner: d.owner, At: d.c.p.At}
+	p := params{Repo: &repoRef{ID: r.ID, Node: r.Node, Name: r.Name}, Owner: d.owner, At: d.c.p.At, Plain: d.c.p.Plain}
 	d.res.Next = append(d.res.Next, p.spec(DiscoverRepo, p.Repo.resource(), "", BucketGraphQL))
 }
 

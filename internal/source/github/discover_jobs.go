@@ -55,7 +55,7 @@ func (d *discovery) issuesAndPulls(r repository) {
 	issues := !r.NoIssues && has.issues > 0 && d.changed(has.newestIssue, issuesAt)
 	pulls := has.pulls > 0 && d.changed(has.newestPull, pullsAt)
 	if pulls && (pullsAt.IsZero() || r.NoIssues) {
-		if pullsAt.IsZero() && has.pulls <= pageSize && d.tag == "" {
+		if pullsAt.IsZero() && has.pulls <= pageSize && d.tag == "" && d.s.pullPoints == 0 {
 			d.small = append(d.small, packed{r.repoRef, has.pulls})
 		} else {
 			d.add(params{}, RepoPulls, r.repoRef, BucketGraphQL, has.pulls)

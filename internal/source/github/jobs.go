@@ -27,7 +27,28 @@ const (
 	RepoLabels           = "REPO_LABELS"
 	RepoMilestones       = "REPO_MILESTONES"
 	RepoReviews          = "REPO_REVIEWS"
+	RepoBranches         = "REPO_BRANCHES"
+	RepoTags             = "REPO_TAGS"
+	RepoContributors     = "REPO_CONTRIBUTORS"
+	RepoRuns             = "REPO_WORKFLOW_RUNS"
+	RepoDeployments      = "REPO_DEPLOYMENTS"
+	RepoIssueEvents      = "REPO_ISSUE_EVENTS"
+	RepoDiscussions      = "REPO_DISCUSSIONS"
+	RepoPullCommits      = "REPO_PULL_COMMITS"
+	RepoPullFiles        = "REPO_PULL_FILES"
+	RepoDependabot       = "REPO_DEPENDABOT_ALERTS"
+	RepoScanning         = "REPO_CODE_SCANNING_ALERTS"
+	RepoStarHistory      = "REPO_STAR_HISTORY"
+	RepoViews            = "REPO_TRAFFIC_VIEWS"
+	RepoClones           = "REPO_TRAFFIC_CLONES"
+	RepoPaths            = "REPO_TRAFFIC_PATHS"
+	RepoReferrers        = "REPO_TRAFFIC_REFERRERS"
 	SweepReviews         = "SWEEP_REVIEWS"
+	SweepRuns            = "SWEEP_WORKFLOW_RUNS"
+	SweepDiscussions     = "SWEEP_DISCUSSIONS"
+	SweepPullCommits     = "SWEEP_PULL_COMMITS"
+	SweepPullFiles       = "SWEEP_PULL_FILES"
+	SweepStarHistory     = "SWEEP_STAR_HISTORY"
 	SweepComments        = "SWEEP_COMMENTS"
 	SweepReviewComments  = "SWEEP_REVIEW_COMMENTS"
 	CheckRepo            = "CHECK_REPO"
@@ -113,6 +134,13 @@ type params struct {
 	Unlisted bool `json:"unlisted,omitempty"`
 	// Slice is the instant at which a page of a stream begins.
 	Slice int64 `json:"slice,omitempty"`
+	// Plain marks a walk over repositories that does not ask about their lists, for a
+	// GitHub that does not know them.
+	Plain bool `json:"plain,omitempty"`
+	// Met is how many elements of a feed were met.
+	Met int `json:"met,omitempty"`
+	// Told is how many discovery said that a list has, see told.
+	Told int64 `json:"told,omitempty"`
 	// Org is the id of the organisation whose listing it is.
 	Org int64 `json:"org,omitempty"`
 	// Moved marks a job that already follows a redirect.
@@ -258,7 +286,7 @@ func (c *call) cursor(typ string) domain.Cursor { return c.cursorOf(typ, c.Job.B
 
 func (c *call) cursorOf(typ, bucket string) domain.Cursor {
 	key := c.opt.cursorKey(typ, bucket, c.Job.Resource)
-	return domain.Cursor{AccountID: c.Run.AccountID, Resource: key, At: unix(c.p.At)}
+	return domain.Cursor{AccountID: c.Run.AccountID, Resource: key, At: countedAt(unix(c.p.At), c.p.Told)}
 }
 
 func unix(seconds int64) time.Time {

@@ -24,6 +24,19 @@ const (
 
 	KindReview        document.Kind = "review"
 	KindReviewComment document.Kind = "review_comment"
+	KindBranch        document.Kind = "branch"
+	KindTag           document.Kind = "tag"
+	KindContributor   document.Kind = "contributor"
+	KindRun           document.Kind = "workflow_run"
+	KindDeployment    document.Kind = "deployment"
+	KindIssueEvent    document.Kind = "issue_event"
+	KindDiscussion    document.Kind = "discussion"
+	KindPullCommit    document.Kind = "pull_commit"
+	KindPullFile      document.Kind = "pull_file"
+	KindDependabot    document.Kind = "dependabot_alert"
+	KindScanning      document.Kind = "code_scanning_alert"
+	KindTraffic       document.Kind = "traffic"
+	KindStarWeek      document.Kind = "star_week"
 )
 
 // Kinds declares what is collected and the columns of its tables.

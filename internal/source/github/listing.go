@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -16,34 +17,17 @@ import (
 // which is free while all are as they were. As soon as one is not, the list is read
 // from its beginning to its end without conditions, and what was not on it is gone.
 type listing struct {
-	typ  string
-	kind document.Kind
-	// endpoint is the route that shares a points-per-minute limit, path what follows
-	// the repository or the organisation, and query what is asked for beside the
-	// size of a page.
-	endpoint, path, query string
-	// item reads one element and what names it at GitHub.
-	item func(c *call, body []byte, i int) (doc document.Document, end int, wrong string)
-	// mayHide says that a refusal is a finding: the token may not see it.
-	mayHide bool
-}
-
-// listings are all that there are.
-func listings() []*listing {
-	return []*listing{&orgMembers, &orgTeams, &repoReleases, &repoLabels, &repoMilestones}
-}
-
-func listingFor(typ string) (*listing, bool) {
-	for _, l := range listings() {
-		if l.typ == typ {
-			return l, true
-		}
-	}
-	return nil, false
+	route
+	item reader
+	// perPage is the size of its pages, zero for the usual one.
+	perPage int
+	// lasting says that what is not listed any more is not gone: the list shows the last
+	// days alone.
+	lasting bool
 }
 
 func (l *listing) operation() operation {
-	return operation{endpoint: l.endpoint, request: l.request, read: l.read, on304: l.same, list: true}
+	return operation{endpoint: l.endpoint, request: l.request, read: l.read, on304: l.same, list: l.wrap == ""}
 }
 
 // The walks of a listing that begin anew: since one of its pages changed behind
@@ -60,27 +44,20 @@ func (l *listing) request(_ *Source, c *call) request {
 		if c.p.Repo != nil {
 			base = c.p.Repo.path()
 		}
-		target = base + l.path + "?" + l.query + "per_page=" + strconv.Itoa(pageSize)
+		target = base + l.path + "?" + l.query + "per_page=" + strconv.Itoa(cmp.Or(l.perPage, pageSize))
 	}
-	return request{target: c.resize(target), etag: c.etag()}
+	if l.perPage == 0 {
+		target = c.resize(target)
+	}
+	return request{target: target, etag: c.etag()}
 }
 
 // read reads a page that changed, or that was asked for without conditions.
 func (l *listing) read(s *Source, c *call, a *answer) source.Result {
-	res := pageOf(a)
-	n, wrong := eachOf(a.body, func(i int) (int, string) {
-		doc, end, wrong := l.item(c, a.body, i)
-		if wrong == "" {
-			doc.Raw = a.body[i:end:end]
-			s.fit(&doc)
-			res.Documents = append(res.Documents, doc)
-		}
-		return end, wrong
-	})
+	res, _, _, wrong := l.elements(s, c, a, l.item)
 	if wrong != "" {
 		return malformed(wrong)
 	}
-	res.Items = n
 	switch {
 	case c.p.Bridge:
 		// The page before this one changed since it was read: what stood first on
@@ -112,7 +89,7 @@ func (l *listing) again(c *call, res source.Result, tag string) source.Result {
 	if strings.Count(c.p.Tag, shiftedTag) >= lastTry {
 		return malformed("a listing changes faster than it can be read")
 	}
-	p := params{Repo: c.p.Repo, Org: c.p.Org, At: c.p.At, Tag: strings.TrimPrefix(c.p.Tag+"."+tag, ".")}
+	p := params{Repo: c.p.Repo, Org: c.p.Org, At: c.p.At, Told: c.p.Told, Tag: strings.TrimPrefix(c.p.Tag+"."+tag, ".")}
 	res.Next = append(res.Next, p.spec(l.typ, c.Job.Resource, p.key(""), BucketCore))
 	return res
 }
@@ -124,7 +101,7 @@ func (l *listing) goOn(c *call, res *source.Result, next *params) {
 		return
 	}
 	res.Cursors = append(res.Cursors, c.cursor(l.typ))
-	if c.p.Start == 0 || !c.p.Full && c.p.page() > 1 {
+	if l.lasting || c.p.Start == 0 || !c.p.Full && c.p.page() > 1 {
 		return
 	}
 	start := unix(c.p.Start)
@@ -172,13 +149,4 @@ func (c *call) container() int64 {
 		return c.p.Repo.ID
 	}
 	return -c.p.Org
-}
-
-// hidden is the meaning of a refusal where the token may lack the right to look: a
-// finding, not a fault. Nothing is said to be gone.
-func (l *listing) hidden(c *call) (source.Result, bool) {
-	if !l.mayHide {
-		return source.Result{}, false
-	}
-	return source.Result{Verdict: source.Done, Pages: 1, Cursors: []domain.Cursor{c.cursor(l.typ)}}, true
 }

@@ -60,7 +60,15 @@ type Options struct {
 type Source struct {
 	upstream
 	queries queries
-	apps    *appTokens
+	// plain are the queries for a GitHub that does not know what is asked about lists.
+	plain queries
+	apps  *appTokens
+	// told is how many lists discovery asks about beside: a point for each of them for
+	// 100 repositories.
+	told int
+	// pullPoints is how many points more 100 pull requests cost, for what is shown in
+	// columns of theirs.
+	pullPoints int
 }
 
 // New makes a Source, or says which option is wrong.
@@ -93,7 +101,8 @@ func New(opt Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{upstream: upstream{opt, rest, graphqlURL(rest)}, queries: newQueries(opt), apps: newAppTokens()}, nil
+	_, points := beside(opt.Resources)
+	return &Source{upstream: upstream{opt, rest, graphqlURL(rest)}, queries: newQueries(opt, false), plain: newQueries(opt, true), apps: newAppTokens(), told: len(toldOf(opt.Resources)), pullPoints: points}, nil
 }
 
 func parseBase(raw string) (*url.URL, error) {

@@ -10,8 +10,10 @@ import (
 // The listings of an organisation. Outsiders see who is a member in public, to which
 // GitHub redirects them, and no teams.
 var (
-	orgMembers = listing{typ: OrgMembers, kind: KindMember, endpoint: "GET /orgs/{org}/members", path: "/members", item: readMember, mayHide: true}
-	orgTeams   = listing{typ: OrgTeams, kind: KindTeam, endpoint: "GET /orgs/{org}/teams", path: "/teams", item: readTeam, mayHide: true}
+	orgMembers = listing{item: readMember, route: route{typ: OrgMembers, kind: KindMember, bucket: BucketCore,
+		endpoint: "GET /orgs/{org}/members", path: "/members", mayHide: true}}
+	orgTeams = listing{item: readTeam, route: route{typ: OrgTeams, kind: KindTeam, bucket: BucketCore,
+		endpoint: "GET /orgs/{org}/teams", path: "/teams", mayHide: true}}
 )
 
 // organizationJobs are the jobs that an organisation has beside its repositories.

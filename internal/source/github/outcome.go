@@ -53,8 +53,8 @@ func (s *Source) understand(c *call, op operation, a *answer) source.Result {
 		return source.Result{Verdict: source.Done, Cursors: []domain.Cursor{c.cursor(c.Job.Type)}}
 	case code == http.StatusUnavailableForLegalReasons:
 		return s.blocked(c, a)
-	case code == http.StatusGone && c.beside():
-		// Switched off in this repository.
+	case (code == http.StatusGone || code == http.StatusNoContent) && c.beside():
+		// Switched off in this repository, or the repository is empty.
 		return source.Result{Verdict: source.Done, Pages: 1, Cursors: []domain.Cursor{c.cursor(c.Job.Type)}}
 	case code == http.StatusGone:
 		return withdrawn(c, a)
@@ -195,10 +195,8 @@ func (s *Source) forbidden(c *call, a *answer, said string) source.Result {
 			return c.missingTarget()
 		}
 	}
-	if l, ok := listingFor(c.Job.Type); ok {
-		if res, hidden := l.hidden(c); hidden {
-			return res
-		}
+	if res, hidden := c.hidden(); hidden {
+		return res
 	}
 	return c.lacksPermission(a, said)
 }
@@ -235,9 +233,8 @@ func (s *Source) blocked(c *call, a *answer) source.Result {
 
 // beside reports whether the job is about something that a repository need not have.
 func (c *call) beside() bool {
-	_, listed := listingFor(c.Job.Type)
-	_, streamed := streamFor(c.Job.Type)
-	return listed || streamed
+	_, ok := walkFor(c.Job.Type)
+	return ok
 }
 
 // withdrawn records what GitHub will not give any more, such as issues that
@@ -247,10 +244,8 @@ func withdrawn(c *call, a *answer) source.Result {
 }
 
 func (s *Source) notFound(c *call, a *answer) source.Result {
-	if l, ok := listingFor(c.Job.Type); ok {
-		if res, hidden := l.hidden(c); hidden {
-			return res
-		}
+	if res, hidden := c.hidden(); hidden {
+		return res
 	}
 	switch {
 	case c.Job.Type == CheckRepo:
@@ -285,6 +280,9 @@ func (s *Source) unprocessable(c *call, a *answer) source.Result {
 	case c.Job.Type == UserEvents:
 		// The window of events ends here.
 		return source.Result{Verdict: source.Done, Cursors: []domain.Cursor{c.cursor(UserEvents)}}
+	case c.feeds() && c.p.page() > 1:
+		// GitHub lists no older ones.
+		return source.Result{Verdict: source.Done, Cursors: []domain.Cursor{c.cursor(c.Job.Type)}}
 	case c.Job.Type == CommitDetail:
 		// The commit was pushed away since it was listed.
 		return source.Result{Verdict: source.Done}

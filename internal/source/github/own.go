@@ -1,6 +1,8 @@
 package github
 
 import (
+	"cmp"
+
 	"github.com/tidwall/gjson"
 
 	"sluice/internal/document"
@@ -176,12 +178,35 @@ func ownPull(f *document.Fields, name string, v gjson.Result) {
 		setText(f, "base_repository", v.Get("nameWithOwner"))
 	case "headRepository":
 		setText(f, "head_repository", v.Get("nameWithOwner"))
+	case "requested_reviewers":
+		setList(f, "review_requests", v, "login")
+	case "reviewRequests":
+		setReviewRequests(f, v.Get("nodes"))
+	case "reactions":
+		setInteger(f, "reactions", v.Get("totalCount"))
 	case "base", "head":
 		setText(f, name, v.Get("ref"))
 		setText(f, name+"_repository", v.Get("repo.full_name"))
 	default:
 		ownThread(f, name, v)
 	}
+}
+
+// setReviewRequests sets whom GraphQL says that a review is asked of: users, and teams by
+// their names in addresses.
+func setReviewRequests(f *document.Fields, nodes gjson.Result) {
+	if !nodes.IsArray() {
+		return
+	}
+	var names []string
+	nodes.ForEach(func(_, node gjson.Result) bool {
+		who := node.Get("requestedReviewer")
+		if name := cmp.Or(who.Get("login").String(), who.Get("slug").String()); name != "" {
+			names = append(names, name)
+		}
+		return true
+	})
+	f.Set("review_requests", document.List(names...))
 }
 
 func ownEvent(f *document.Fields, name string, v gjson.Result) {

@@ -52,6 +52,7 @@ next:
 
 // addPacks adds the jobs for the pull requests of small repositories.
 func (d *discovery) addPacks() {
+	d.packNested()
 	for _, group := range packs(d.small) {
 		if len(group.repos) == 1 {
 			d.add(params{}, RepoPulls, group.repos[0], BucketGraphQL, pageSize)

@@ -13,7 +13,9 @@ type queries struct {
 	repositoryThreads, target                   []byte
 	history, historyChanges                     []byte
 	pulls, pullsChanged, pullsByID, pullsOfMany []byte
-	reviews, reviewsChanged, reviewsMore        []byte
+	// nested and connected are those of resources, by the types of their jobs.
+	nested    map[string]nestedQueries
+	connected map[string]connectedQueries
 }
 
 // rateLimit is asked in every query: the headers do not tell a query's cost.
@@ -58,11 +60,17 @@ const (
 	labelsOfMany = ` labels(first:100)@include(if:$labels){nodes{name}}`
 )
 
-func newQueries(opt Options) queries {
+// newQueries makes the texts; plain are those that do not ask about lists.
+func newQueries(opt Options, plain bool) queries {
 	affiliations := "OWNER"
 	if opt.Collaborator {
 		affiliations = "OWNER,COLLABORATOR,ORGANIZATION_MEMBER"
 	}
+	newest := newestFields
+	if !plain {
+		newest += toldFields(opt.Resources)
+	}
+	more, _ := beside(opt.Resources)
 	repositories := func(field, direction, fields, beside string) []byte {
 		return jsonString(fmt.Sprintf(`query($login:String!,$after:String,$first:Int!){user:repositoryOwner(login:$login){__typename id ...on Organization{databaseId} repositories(first:$first,after:$after,`+
 			`ownerAffiliations:[%s],orderBy:{field:%s,direction:%s}){%s nodes{%s}}}%s%s}`,
@@ -71,25 +79,33 @@ func newQueries(opt Options) queries {
 	q := queries{
 		pushedUp:   repositories("PUSHED_AT", "ASC", repositoryFields+commitCount, viewer),
 		pushedDown: repositories("PUSHED_AT", "DESC", repositoryFields, viewer),
-		updated:    repositories("UPDATED_AT", "ASC", repositoryFields+newestFields, ""),
+		updated:    repositories("UPDATED_AT", "ASC", repositoryFields+newest, ""),
 		contributed: jsonString(`query($login:String!,$after:String,$first:Int!){user(login:$login){id repositories:repositoriesContributedTo(first:$first,after:$after){` +
-			pageInfo + ` nodes{` + repositoryFields + newestFields + `}}}` + rateLimit + `}`),
-		repository:        repositoryQuery(repositoryFields + newestFields),
+			pageInfo + ` nodes{` + repositoryFields + newest + `}}}` + rateLimit + `}`),
+		repository:        repositoryQuery(repositoryFields + newest),
 		repositoryCommits: repositoryQuery(repositoryFields),
-		repositoryThreads: repositoryQuery(repositoryBase + newestFields),
-		target: jsonString(`query($owner:String!,$name:String!){repository(owner:$owner,name:$name){` + repositoryFields + newestFields + commitCount +
+		repositoryThreads: repositoryQuery(repositoryBase + newest),
+		target: jsonString(`query($owner:String!,$name:String!){repository(owner:$owner,name:$name){` + repositoryFields + newest + commitCount +
 			`}` + viewer + rateLimit + `}`),
 		history:        historyQuery(opt, false),
 		historyChanges: historyQuery(opt, true),
 		pulls: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
-			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + labelFields + `}}}}` + rateLimit + `}`),
+			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + labelFields + more + `}}}}` + rateLimit + `}`),
 		pullsChanged: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
-			`orderBy:{field:UPDATED_AT,direction:DESC}){` + pageInfo + ` nodes{` + pullFields + labelFields + `}}}}` + rateLimit + `}`),
+			`orderBy:{field:UPDATED_AT,direction:DESC}){` + pageInfo + ` nodes{` + pullFields + labelFields + more + `}}}}` + rateLimit + `}`),
 		pullsOfMany: jsonString(`query($ids:[ID!]!,$first:Int!,$labels:Boolean!){nodes(ids:$ids){...on Repository{id pullRequests(first:$first,` +
 			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + labelsOfMany + `}}}}` + rateLimit + `}`),
-		pullsByID: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on PullRequest{` + pullFields + labelFields + `}}` + rateLimit + `}`),
+		pullsByID: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on PullRequest{` + pullFields + labelFields + more + `}}` + rateLimit + `}`),
 	}
-	reviewQueries(&q)
+	q.nested, q.connected = map[string]nestedQueries{}, map[string]connectedQueries{}
+	for typ, w := range walks() {
+		switch w := w.(type) {
+		case *nested:
+			q.nested[typ] = w.queries()
+		case *connected:
+			q.connected[typ] = w.queries()
+		}
+	}
 	return q
 }
 

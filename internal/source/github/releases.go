@@ -8,12 +8,26 @@ import (
 
 // The lists of a repository that are read as a whole.
 var (
-	repoReleases = listing{typ: RepoReleases, kind: KindRelease, endpoint: "GET /repositories/{id}/releases", path: "/releases", item: readRelease}
-	repoLabels   = listing{typ: RepoLabels, kind: KindLabel, endpoint: "GET /repositories/{id}/labels", path: "/labels", item: readLabel}
+	repoReleases = listing{item: releaseElement.read, route: route{typ: RepoReleases, kind: KindRelease, bucket: BucketCore,
+		endpoint: "GET /repositories/{id}/releases", path: "/releases"}}
+	repoLabels = listing{item: labelElement.read, route: route{typ: RepoLabels, kind: KindLabel, bucket: BucketCore,
+		endpoint: "GET /repositories/{id}/labels", path: "/labels"}}
+	repoMilestones = listing{item: milestoneElement.read, route: route{typ: RepoMilestones, kind: KindMilestone, bucket: BucketCore,
+		endpoint: "GET /repositories/{id}/milestones", path: "/milestones", query: "state=all&"}}
 
-	repoMilestones = listing{typ: RepoMilestones, kind: KindMilestone, endpoint: "GET /repositories/{id}/milestones", path: "/milestones",
-		query: "state=all&", item: readMilestone}
+	releaseElement   = element{kind: KindRelease, identity: "id", own: ownRelease, fields: releaseFields}
+	labelElement     = element{kind: KindLabel, identity: "id", own: ownLabel, fields: titled("name")}
+	milestoneElement = element{kind: KindMilestone, identity: "id", own: ownMilestone, fields: milestoneFields}
 )
+
+// titled reads a title from a member.
+func titled(member string) func(f *document.Fields, name string, v gjson.Result) {
+	return func(f *document.Fields, name string, v gjson.Result) {
+		if name == member {
+			f.Title = text(v)
+		}
+	}
+}
 
 func releaseKind() document.Declaration {
 	return document.Declaration{Kind: KindRelease, Source: Name, Plural: "releases", Doc: "releases, with what can be downloaded of them",
@@ -30,68 +44,26 @@ func milestoneKind() document.Declaration {
 		Columns: milestoneColumns(), Read: fromPayload(ownMilestone)}
 }
 
-// listed reads an element of a list. Such a list is read as a whole, and what is read
-// later is newer: counts in it change without its updated_at.
-func (c *call) listed(body []byte, i int, kind document.Kind, own ownReader, read func(f *document.Fields, name string, v gjson.Result)) (doc document.Document, end int, wrong string) {
-	id := int64(0)
-	end = members(body, i, func(name string, v gjson.Result) {
-		own(&doc.Fields, name, v)
-		switch name {
-		case "id":
-			id = v.Int()
-		case "created_at":
-			doc.CreatedAt = when(v)
-		case "updated_at":
-			doc.UpdatedAt = when(v)
-		case "closed_at":
-			doc.ClosedAt = when(v)
-		}
-		read(&doc.Fields, name, v)
-	})
-	if end < 0 || id == 0 {
-		return doc, end, "an element of " + string(kind) + "s is cut off or has no id"
+func releaseFields(f *document.Fields, name string, v gjson.Result) {
+	switch {
+	case name == "name":
+		f.Title = text(v)
+	case name == "draft" && v.Bool():
+		f.State = "draft"
+	case name == "prerelease" && f.State == "":
+		f.State = map[bool]string{true: "prerelease", false: "released"}[v.Bool()]
 	}
-	c.inherit(&doc.Fields)
-	doc.Key, doc.Version = c.key(kind, formatID(id)), unix(c.p.At)
-	return doc, end, ""
 }
 
-func readRelease(c *call, body []byte, i int) (document.Document, int, string) {
-	return c.listed(body, i, KindRelease, ownRelease, func(f *document.Fields, name string, v gjson.Result) {
-		switch {
-		case name == "name":
-			f.Title = text(v)
-		case name == "author":
-			f.Author = login(v)
-		case name == "draft" && v.Bool():
-			f.State = "draft"
-		case name == "prerelease" && f.State == "":
-			f.State = map[bool]string{true: "prerelease", false: "released"}[v.Bool()]
-		}
-	})
-}
-
-func readLabel(c *call, body []byte, i int) (document.Document, int, string) {
-	return c.listed(body, i, KindLabel, ownLabel, func(f *document.Fields, name string, v gjson.Result) {
-		if name == "name" {
-			f.Title = text(v)
-		}
-	})
-}
-
-func readMilestone(c *call, body []byte, i int) (document.Document, int, string) {
-	return c.listed(body, i, KindMilestone, ownMilestone, func(f *document.Fields, name string, v gjson.Result) {
-		switch name {
-		case "number":
-			f.Number = v.Int()
-		case "title":
-			f.Title = text(v)
-		case "state":
-			f.State = text(v)
-		case "creator":
-			f.Author = login(v)
-		}
-	})
+func milestoneFields(f *document.Fields, name string, v gjson.Result) {
+	switch name {
+	case "number":
+		f.Number = v.Int()
+	case "title":
+		f.Title = text(v)
+	case "state":
+		f.State = text(v)
+	}
 }
 
 func ownRelease(f *document.Fields, name string, v gjson.Result) {
@@ -112,6 +84,8 @@ func ownRelease(f *document.Fields, name string, v gjson.Result) {
 			return true
 		})
 		f.Set("downloads", document.Integer(downloads))
+	case "reactions":
+		setInteger(f, "reactions", v.Get("total_count"))
 	case "url", "html_url":
 		setURL(f, name, v)
 	}
@@ -149,6 +123,7 @@ func releaseColumns() []document.Column {
 		bodyColumn, authorColumn,
 		ownList("assets", "the names of the files that can be downloaded"),
 		ownNumber("downloads", "", "how often these were downloaded, taken together"),
+		ownNumber("reactions", "", "how many reactions it has; null if nobody reacted"),
 		createdAtColumn, ownColumn("published_at", document.TypeInstant, "when it was published; null for a draft"), urlColumn)
 }
 

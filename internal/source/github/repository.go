@@ -19,6 +19,8 @@ type repository struct {
 	created, updated, pushed  time.Time
 	commits                   int64
 	threads                   threads
+	// lists are what was told of lists, by the name of the resource.
+	lists map[string]told
 	// plain counts the fields without which the repository is not known.
 	plain int
 	own   document.Values
@@ -104,10 +106,12 @@ func readRepository(body []byte, i int) (r repository, end int) {
 			r.threads.read(v, &r.threads.issues, &r.threads.newestIssue)
 		case "pullRequests":
 			r.threads.read(v, &r.threads.pulls, &r.threads.newestPull)
+		default:
+			r.readTold(name, v)
 		}
 	})
 	if end >= 0 {
-		r.raw, r.own = body[i:end:end], f.Own
+		r.raw, r.own = withoutTold(body[i:end:end]), f.Own
 	}
 	return r, end
 }
@@ -119,12 +123,13 @@ const (
 )
 
 func repositoryRequest(s *Source, c *call) request {
-	query := s.queries.repository
+	q := s.queriesOf(c)
+	query := q.repository
 	switch c.p.Part {
 	case partCommits:
-		query = s.queries.repositoryCommits
+		query = q.repositoryCommits
 	case partThreads:
-		query = s.queries.repositoryThreads
+		query = q.repositoryThreads
 	}
 	return graphqlRequest(query, map[string]any{"id": c.p.Repo.Node})
 }
@@ -134,7 +139,7 @@ func repositoryRequest(s *Source, c *call) request {
 // and fails if it never comes.
 func readOneRepository(s *Source, c *call, a *answer, node gjson.Result, unknown holes) source.Result {
 	r, end := readRepository(a.body, node.Index)
-	branch, rest, other := splitHoles(unknown)
+	branch, rest, other := splitHoles(unknown.withoutTold())
 	if end < 0 || r.ID != c.p.Repo.ID || !r.whole() || len(other) > 0 {
 		return incomplete(c, a, "a repository", unknown)
 	}

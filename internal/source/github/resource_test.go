@@ -28,31 +28,12 @@ func TestResourcesAreCollected(t *testing.T) {
 	}
 }
 
-// What did not change costs no call of REST, and the points that discovery takes.
-func TestUnchangedResourcesAreFree(t *testing.T) {
-	w := newWorld(t, sim.Options{Seed: 3, Accounts: 1, NoPollInterval: true, Shape: &sim.Shape{
-		Repos: sim.Exactly(100), Commits: sim.Exactly(1), Issues: sim.Exactly(2), Pulls: sim.Exactly(2), Parts: sim.Between(0, 5)}})
-	login := w.Logins()[0]
-	d := w.driver(t, Options{Resources: ResourceNames()}, login)
-	d.run(time.Now())
-	d.noFailures()
-	w.ResetAudit()
-	d.run(time.Now())
-	d.noFailures()
-	points := w.Audit().GraphQLPoints
-	graph := w.Audit().ByBucket[BucketGraphQL]
-	if charged := d.calls - d.free - graph; charged != 0 || points > 10 {
-		t.Errorf("nothing changed, and %d calls of REST were charged and %d points for 100 repositories", charged, points)
-	}
-	t.Logf("unchanged: %d calls, %d of them free, %d points", d.calls, d.free, points)
-}
-
-func resourceWorld(t *testing.T, c *clock) (w *world, d *driver, repo sim.Repo) {
+func resourceWorld(t *testing.T, c *clock, names []string) (w *world, d *driver, repo sim.Repo) {
 	t.Helper()
 	w = newWorld(t, sim.Options{Seed: 6, Accounts: 1, NoPollInterval: true, Now: c.Now, Shape: &sim.Shape{
 		Repos: sim.Exactly(2), Commits: sim.Exactly(3), Issues: sim.Exactly(20), Pulls: sim.Exactly(10), Parts: sim.Exactly(130)}})
 	login := w.Logins()[0]
-	d = w.driver(t, Options{Resources: ResourceNames(), Now: c.Now, SweepEvery: 24 * time.Hour}, login)
+	d = w.driver(t, Options{Resources: names, Now: c.Now, SweepEvery: 24 * time.Hour}, login)
 	c.run(d)
 	d.noFailures()
 	return w, d, w.Repos(login)[0]
@@ -66,7 +47,7 @@ func pullOf(t *testing.T, w *world, login string) int {
 
 func TestChangedResourcesAreCollected(t *testing.T) {
 	c := newClock()
-	w, d, repo := resourceWorld(t, c)
+	w, d, repo := resourceWorld(t, c, StandardResources())
 	number := pullOf(t, w, d.login)
 	for _, err := range []error{
 		w.AddPart(repo, sim.PartComment, number), w.EditPart(repo, sim.PartComment, 5),
@@ -90,11 +71,52 @@ func TestChangedResourcesAreCollected(t *testing.T) {
 	if charged := d.calls - d.free; charged != 2 {
 		t.Errorf("nothing changed, and %d of %d calls were charged", charged, d.calls)
 	}
+	c.run(d)
+	// Of labels and releases beyond 100 discovery cannot tell: both pages of both lists
+	// of both repositories are asked for.
+	if d.free != 2+8 {
+		t.Errorf("nothing changed, and %d free calls were made", d.free)
+	}
+}
+
+// partsOf are the kinds that the simulator can change beside the standard ones.
+func optionalParts() []string {
+	return []string{sim.PartBranch, sim.PartTag, sim.PartContributor, sim.PartRun, sim.PartDeployment, sim.PartIssueEvent, sim.PartDiscussion,
+		sim.PartPullCommit, sim.PartPullFile, sim.PartDependabot, sim.PartScanning}
+}
+
+// What is added, changed and deleted of every other resource is found: deletions of
+// what is listed as a whole at once, others by a sweep.
+func TestChangedOptionalResourcesAreCollected(t *testing.T) {
+	c := newClock()
+	w, d, _ := resourceWorld(t, c, ResourceNames())
+	d.matches(mustTruth(t, w, d.login, time.Time{}), true)
+	for _, repo := range w.Repos(d.login) {
+		number := pullOf(t, w, d.login)
+		for _, kind := range optionalParts() {
+			_ = w.AddPart(repo, kind, number)
+			_ = w.EditPart(repo, kind, 129) // of a feed, what changed long ago is found by a sweep
+			_ = w.DeletePart(repo, kind, 7)
+		}
+	}
+	c.advance(48 * time.Hour)
+	c.run(d)
+	d.noFailures()
+	d.matches(mustTruth(t, w, d.login, time.Time{}), true)
+	gone := map[document.Kind]int{}
+	for key := range d.gone {
+		gone[key.Kind]++
+	}
+	for _, kind := range optionalParts() {
+		if n := gone[document.Kind(kind)]; n == 0 && kind != sim.PartIssueEvent {
+			t.Errorf("no %s is said to be gone", kind)
+		}
+	}
 }
 
 func TestASweepFindsDeletedComments(t *testing.T) {
 	c := newClock()
-	w, d, repo := resourceWorld(t, c)
+	w, d, repo := resourceWorld(t, c, StandardResources())
 	for _, err := range []error{w.DeletePart(repo, sim.PartComment, 0), w.DeletePart(repo, sim.PartReviewComment, 129), w.DeletePart(repo, sim.PartReview, 4)} {
 		if err != nil {
 			t.Fatal(err)
@@ -104,6 +126,34 @@ func TestASweepFindsDeletedComments(t *testing.T) {
 	c.run(d)
 	d.noFailures()
 	d.matches(mustTruth(t, w, d.login, time.Time{}), true)
+}
+
+// A listing of comments that goes on beyond the last page which GitHub counts is asked
+// for in slices of time. Only where more than so many pages changed within a second
+// would there be no way.
+func TestCommentsBeyondTheLastPage(t *testing.T) {
+	c := newClock()
+	w := newWorld(t, sim.Options{Seed: 6, Accounts: 1, NoPollInterval: true, Now: c.Now, DeepestPage: 2, Shape: &sim.Shape{
+		Repos: sim.Exactly(1), Commits: sim.Exactly(1), Issues: sim.Exactly(60), Pulls: sim.Exactly(30), Parts: sim.Exactly(730)}})
+	d := w.driver(t, Options{Resources: []string{"comments", "review_comments"}, Now: c.Now, SweepEvery: time.Minute}, w.Logins()[0])
+	for range 2 { // the second sweeps
+		c.run(d)
+		d.noFailures()
+		d.matches(mustTruth(t, w, d.login, time.Time{}), true)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/repos/"+mustTruth(t, w, d.login, time.Time{}).Repositories[0].FullName+"/issues/comments?per_page=100&page=3", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("User-Agent", "test")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("the third page is %d: there is no wall", answer.StatusCode)
+	}
 }
 
 // What is deleted, added or changed between two pages neither hides anything nor is
@@ -213,6 +263,31 @@ func TestManyReviewsAndPartialAnswers(t *testing.T) {
 				if doc := d.docs[document.Key{Account: testAccount, Kind: KindReview, Name: formatID(p.ID)}]; doc.Author != p.Author || int(doc.Number) != p.Number {
 					t.Errorf("review %d is by %q, want %q", p.ID, doc.Author, p.Author)
 				}
+			}
+		})
+	}
+}
+
+// Reviews of several small repositories come at once; what an answer lacks of one of
+// them comes by itself.
+func TestReviewsOfSeveralRepositories(t *testing.T) {
+	for name, fault := range map[string]sim.Fault{
+		"whole answers": {}, "a repository": {Partial: &sim.Partial{Path: "nodes.1"}}, "its pull requests": {Partial: &sim.Partial{Path: "nodes.1.pullRequests"}},
+		"its reviews": {Partial: &sim.Partial{Path: "nodes.0.pullRequests.nodes.1.reviews"}}, "a review": {Partial: &sim.Partial{Path: "nodes.2.pullRequests.nodes.0.reviews.nodes.0"}},
+		"not found": {Partial: &sim.Partial{Path: "nodes.1", Type: "NOT_FOUND"}}, "502": {Status: 502, Body: "<html>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, sim.Options{Seed: 6, Accounts: 1, Shape: &sim.Shape{
+				Repos: sim.Exactly(5), Commits: sim.Exactly(1), Issues: sim.Exactly(1), Pulls: sim.Between(2, 6), Parts: sim.Between(5, 130)}})
+			d := w.driver(t, Options{Resources: []string{"reviews", "pull_files"}}, w.Logins()[0])
+			if name != "whole answers" {
+				w.FailNext(isQuery("submittedAt"), 1, fault)
+			}
+			d.run(time.Now())
+			d.noFailures()
+			d.matches(mustTruth(t, w, d.login, time.Time{}), true)
+			if packs := d.pages[CursorKey(RepoReviews, userResource(d.login))]; packs != 1 {
+				t.Errorf("%d packs", packs)
 			}
 		})
 	}

@@ -75,6 +75,9 @@ func (c *call) resize(target string) string {
 
 // withoutGraphQL goes on by REST where the job has a counterpart there.
 func (s *Source) withoutGraphQL(c *call, why string) source.Result {
+	if res, ok := s.askPlainly(c); ok {
+		return res
+	}
 	p := params{Repo: c.p.Repo, Tag: strings.TrimPrefix(c.p.Tag+".rest", ".")}
 	res := source.Result{Verdict: source.Done}
 	switch {
@@ -91,6 +94,10 @@ func (s *Source) withoutGraphQL(c *call, why string) source.Result {
 		}
 	case c.Job.Type == RepoPulls && c.p.Repo != nil && len(c.p.IDs) == 0:
 		res.Next = []domain.JobSpec{p.spec(RepoPulls, c.Job.Resource, p.Tag, BucketCore)}
+	case c.beside():
+		w, _ := walkFor(c.Job.Type)
+		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid,
+			"this GitHub does not know %ss (%s); leave them out of --%s", w.declared().kind, why, settingResources)}
 	default:
 		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid,
 			"this GitHub's GraphQL does not know what is asked for (%s); collect with --no-graphql", why)}

@@ -152,13 +152,11 @@ func operationFor(job domain.JobSpec) (op operation, ok bool) {
 	case RepoPulls, SweepPulls:
 		op = operation{endpoint: "GET /repositories/{id}/pulls", request: pullsRequest, read: readPulls, on304: sameList, list: true}
 	default:
-		if l, ok := listingFor(job.Type); ok {
-			op = l.operation()
-		} else if t, ok := streamFor(job.Type); ok {
-			op = t.operation()
-		} else {
+		w, ok := walkFor(job.Type)
+		if !ok || w.declared().bucket != BucketCore {
 			return op, false
 		}
+		op = w.operation()
 	}
 	op.cost = 1
 	return op, true
@@ -182,10 +180,13 @@ func graphqlOperation(typ string) (op operation, ok bool) {
 		op.request, op.read, op.otherwise = pullNodesRequest, readPullNodes, splitPack
 	case SweepPulls:
 		op.request, op.read = pullNodesRequest, readPullNodes
-	case RepoReviews, SweepReviews:
-		op.request, op.read = reviewsRequest, graph("node", readReviews)
 	default:
-		return op, false
+		w, ok := walkFor(typ)
+		if !ok || w.declared().bucket != BucketGraphQL {
+			return op, false
+		}
+		op = w.operation()
+		op.endpoint, op.cost = "graphql", 1
 	}
 	return op, true
 }
@@ -196,7 +197,15 @@ func (s *Source) Ask(job domain.JobSpec, owner string) (quota.Ask, error) {
 	if !ok {
 		return quota.Ask{}, domain.Errorf(domain.CodeInvalid, "github has no job %q in bucket %q", job.Type, job.Bucket)
 	}
-	return quota.Ask{Owner: owner, Bucket: job.Bucket, Endpoint: op.endpoint, Cost: op.cost, Points: 1}, nil
+	cost := op.cost
+	switch {
+	case job.Bucket != BucketGraphQL:
+	case job.Type == DiscoverReposUpdated || job.Type == DiscoverContributed:
+		cost += s.told
+	case job.Type == RepoPulls || job.Type == SweepPulls:
+		cost += s.pullPoints
+	}
+	return quota.Ask{Owner: owner, Bucket: job.Bucket, Endpoint: op.endpoint, Cost: cost, Points: 1}, nil
 }
 
 // call is one Call being carried out.

@@ -20,22 +20,8 @@ import (
 // A later run asks for what changed since. What was deleted is found by a sweep, which
 // is the same walk from the beginning.
 type stream struct {
-	typ, sweep string
-	kind       document.Kind
-	// endpoint and path are as a listing's.
-	endpoint, path string
-	item           func(c *call, body []byte, i int) (doc document.Document, end int, wrong string)
-}
-
-func streams() []*stream { return []*stream{&repoComments, &repoReviewComments} }
-
-func streamFor(typ string) (*stream, bool) {
-	for _, s := range streams() {
-		if s.typ == typ || s.sweep == typ {
-			return s, true
-		}
-	}
-	return nil, false
+	route
+	item reader
 }
 
 func (t *stream) operation() operation {
@@ -65,22 +51,10 @@ func (t *stream) from(s *Source, c *call) time.Time {
 }
 
 func (t *stream) read(s *Source, c *call, a *answer) source.Result {
-	res := pageOf(a)
-	var last time.Time
-	n, wrong := eachOf(a.body, func(i int) (int, string) {
-		doc, end, wrong := t.item(c, a.body, i)
-		if wrong == "" {
-			last = latest(last, doc.UpdatedAt)
-			doc.Raw = a.body[i:end:end]
-			s.fit(&doc)
-			res.Documents = append(res.Documents, doc)
-		}
-		return end, wrong
-	})
+	res, _, last, wrong := t.elements(s, c, a, t.item)
 	if wrong != "" {
 		return malformed(wrong)
 	}
-	res.Items = n
 	l := s.linksOf(c, a)
 	res.Pages = l.pages
 	sweeps := c.Job.Type == t.sweep

@@ -99,7 +99,7 @@ func (c *call) takes(r *repository) bool {
 func targetRequest(s *Source, c *call) request {
 	owner, name := splitTarget(c.Run.Login)
 	if c.Job.Bucket == BucketGraphQL {
-		return graphqlRequest(s.queries.target, map[string]any{"owner": owner, "name": name})
+		return graphqlRequest(s.queriesOf(c).target, map[string]any{"owner": owner, "name": name})
 	}
 	if c.p.URL != "" {
 		return request{target: c.p.URL}
@@ -121,7 +121,7 @@ func readTarget(s *Source, c *call, a *answer, node gjson.Result, unknown holes)
 	d.res.Owner = ownerName(c.Token, view(a.body).Get("data.viewer.databaseId"))
 	c.p.Unmet = c.unmet()
 	d.met(r.ID)
-	if len(unknown) > 0 || !r.whole() || !r.threads.known() {
+	if len(unknown.withoutTold()) > 0 || !r.whole() || !r.threads.known() {
 		d.askAlone(r)
 	} else {
 		d.repository(r)

@@ -45,7 +45,7 @@ func CheckComplete(t *testing.T, u *Upstream, dir string) (later int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		differences, err := verify.Account(ctx, svc.Documents, account.ID, truth)
+		differences, err := verify.Account(ctx, svc.Documents, account.ID, truth, verify.Standard()...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,8 @@ func CheckComplete(t *testing.T, u *Upstream, dir string) (later int) {
 }
 
 // CheckEqual opens the data folder and compares every account with the truth;
-// resources are the kinds that were asked for beside what is always collected.
+// resources are the kinds that were asked for beside what is always collected, if not
+// the standard ones.
 func CheckEqual(t *testing.T, u *Upstream, dir string, resources ...document.Kind) {
 	t.Helper()
 	CheckTargets(t, u, dir, u.Logins(), resources...)
@@ -88,6 +89,9 @@ func EqualsTruth(t *testing.T, svc *wiring.Service, u *Upstream, resources ...do
 
 func equalTruth(t *testing.T, svc *wiring.Service, u *Upstream, logins []string, resources []document.Kind) {
 	t.Helper()
+	if len(resources) == 0 {
+		resources = verify.Standard()
+	}
 	for _, login := range logins {
 		account, err := svc.State.AccountByLogin(t.Context(), "github", login)
 		if err != nil {

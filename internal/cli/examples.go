@@ -95,6 +95,15 @@ var examples = map[string]string{
   sluice export --kind pulls --out pulls.parquet
   sluice export --kind issues --changed-since 1204`,
 
+	"query": `  sluice query list
+  sluice query run commits-by-account`,
+	"query list": `  sluice query list
+  sluice query list -o json`,
+	"query save": `  sluice query save commits-by-account "SELECT account, count(*) AS commits FROM commits GROUP BY account"
+  sluice query save open-issues --file open-issues.sql --about "Issues that wait"`,
+	"query run": `  sluice query run commits-by-account
+  sluice query run commits-by-account --format csv`,
+	"query remove": `  sluice query remove commits-by-account`,
 	"sql": `  sluice sql "SELECT account, count(*) AS commits FROM commits GROUP BY account ORDER BY 2 DESC"
   sluice sql --file query.sql --format csv --limit 100000 > answer.csv
   sluice sql --file - --limit 10 --output json`,

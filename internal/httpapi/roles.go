@@ -47,6 +47,8 @@ var needed = map[string]access.Role{
 	"GET /api/v1/jobs/{id}":                        access.Read,
 	"GET /api/v1/monitoring/completion-stats":      access.Read,
 	"GET /api/v1/notifications":                    access.Read,
+	"GET /api/v1/queries":                          access.Read,
+	"GET /api/v1/queries/{name}":                   access.Read,
 	"GET /api/v1/quota":                            access.Read,
 	"GET /api/v1/refresh":                          access.Read,
 	"GET /api/v1/runs":                             access.Read,
@@ -64,6 +66,7 @@ var needed = map[string]access.Role{
 	"GET /api/v1/timers/{id}":                      access.Read,
 	"GET /api/v1/whoami":                           access.Read,
 	"POST /api/v1/sql":                             access.Read,
+	"DELETE /api/v1/queries/{name}":                access.Operate,
 	"DELETE /api/v1/timers/{id}":                   access.Operate,
 	"POST /api/v1/accounts/{id}/pause":             access.Operate,
 	"POST /api/v1/accounts/{id}/resume":            access.Operate,
@@ -91,6 +94,7 @@ var needed = map[string]access.Role{
 	"POST /api/v1/timers/{id}/redeliver":           access.Operate,
 	"POST /api/v1/timers/{id}/reschedule":          access.Operate,
 	"PUT /api/v1/accounts/{id}/schedule":           access.Operate,
+	"PUT /api/v1/queries/{name}":                   access.Operate,
 
 	// Credentials, and who may do what.
 	"DELETE /api/v1/accounts/{id}":     access.Admin,

@@ -180,7 +180,7 @@ func (v *visit) checks(ctx context.Context) ([]wire.Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, err := v.http.Do(req)
+	res, err := v.calls.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}

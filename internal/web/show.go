@@ -10,13 +10,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sluice/internal/domain"
 )
 
 // functions are what templates show values with.
 func (s *site) functions() template.FuncMap {
 	return template.FuncMap{
-		"link": s.link, "at": s.at, "until": s.until, "ago": func(t time.Time) string { return span(s.Now().Sub(t)) },
-		"n": number, "span": span, "bytes": bytesText, "tone": tone, "percent": percent, "pretty": pretty, "short": short,
+		"link": s.link, "asset": func(name string) string { return s.Prefix + s.assets[name] }, "at": s.at, "until": s.until, "ago": func(t time.Time) string { return span(s.Now().Sub(t)) },
+		"n": number, "span": span, "bytes": bytesText, "tone": tone, "runtone": runTone, "lost": lost, "percent": percent, "pretty": pretty, "short": short,
 		"words": words, "list": func(items ...any) []any { return items }, "key": newKey, "join": strings.Join,
 		"dict": dict, "value": value, "count": counted, "instant": instantText, "float": func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
 	}
@@ -174,6 +176,18 @@ func tone(state any) string {
 	}
 	return "calm"
 }
+
+// runTone is the colour of a run: one that has completed without all that it planned
+// is not simply good.
+func runTone(r domain.Run) string {
+	if r.Status == domain.RunCompleted && (r.Failed > 0 || r.Canceled > 0) {
+		return "warn"
+	}
+	return tone(r.Status)
+}
+
+// lost says whether a run has completed without jobs that were dropped.
+func lost(r domain.Run) bool { return r.Status == domain.RunCompleted && r.Canceled > 0 }
 
 // words makes a state readable: NOT_FOUND is not found.
 func words(v any) string {

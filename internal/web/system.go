@@ -105,7 +105,7 @@ func (v *visit) redis(ctx context.Context) string {
 	if token := tokenOf(v.r); token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	res, err := v.http.Do(req)
+	res, err := v.calls.RoundTrip(req)
 	if err != nil {
 		return ""
 	}

@@ -3,6 +3,7 @@ package web_test
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -182,6 +183,18 @@ func (b *browser) wasQuiet() {
 	}
 	if len(b.hosts) != 1 || b.hosts[0] != home.Host {
 		b.t.Errorf("requests went to %v, not to %s alone", b.hosts, home.Host)
+	}
+}
+
+// toldOf forgets that the browser has noted answers of a status, which were asked for.
+func (b *browser) toldOf(status int) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := len(b.console)
+	b.console = slices.DeleteFunc(b.console, func(line string) bool { return strings.Contains(line, fmt.Sprintf("status of %d", status)) })
+	if len(b.console) == before {
+		b.t.Errorf("no answer had the status %d: %v", status, b.console)
 	}
 }
 

@@ -55,6 +55,8 @@ func TestDashboard(t *testing.T) {
 	t.Run("a list has what the API has", func(t *testing.T) { listed(t, w, b) })
 	t.Run("what SQL finds is what the API finds", func(t *testing.T) { queried(t, w, b) })
 	t.Run("filters survive a reload", func(t *testing.T) { filtered(t, b) })
+	t.Run("a refused form keeps what was typed", func(t *testing.T) { keepsTyped(t, b) })
+	t.Run("phones need not scroll sideways", func(t *testing.T) { fitsPhones(t, b, logins[0]) })
 	t.Run("pause", func(t *testing.T) { paused(t, b) })
 	b.t = t
 	b.wasQuiet()
@@ -246,6 +248,38 @@ func filtered(t *testing.T, b *browser) {
 	}
 }
 
+func keepsTyped(t *testing.T, b *browser) {
+	b.t = t
+	b.goTo("/timers")
+	b.fill("[name=id]", "tea", "[name=when]", "2h", "[name=payload]", "{minutes")
+	b.press(`form[action$="/set-timer"] button`)
+	b.sees("the payload is not JSON")
+	b.toldOf(http.StatusUnprocessableEntity)
+	if !b.is(`document.querySelector("[name=payload]").value === "{minutes" && document.querySelector("[name=id]").value === "tea" && location.pathname === "/timers"`) {
+		t.Error("what was typed is gone")
+	}
+}
+
+// fitsPhones looks at every page on a narrow screen.
+func fitsPhones(t *testing.T, b *browser, login string) {
+	b.t = t
+	b.shows(390, 844, true, "light")
+	defer b.shows(1360, 900, false, "light")
+	for _, path := range []string{"/", "/accounts", "/accounts/" + login, "/runs", "/runs/1", "/jobs", "/jobs/1", "/data?kind=issues", "/refresh", "/timers", "/system"} {
+		b.goTo(path)
+		if !b.is(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`) {
+			t.Errorf("%s is wider than the screen", path)
+		}
+		if !b.is(`[...document.querySelectorAll("table.stacks")].every((t) => t.scrollWidth <= t.clientWidth + 1)`) {
+			t.Errorf("%s has a table that is cut off", path)
+		}
+	}
+	b.goTo("/runs")
+	if !b.is(`getComputedStyle(document.querySelector("tbody td:nth-child(5)"), "::before").content === '"Calls"'`) {
+		t.Error("a cell does not say what it is")
+	}
+}
+
 func paused(t *testing.T, b *browser) {
 	b.t = t
 	b.goTo("/")
@@ -283,6 +317,7 @@ func readsOnly(t *testing.T, w *world) {
 	if !strings.Contains(answer, "needs the role operate") {
 		t.Errorf("it is told %s", answer)
 	}
+	b.toldOf(http.StatusForbidden)
 	if status, _ := w.Call(http.MethodGet, "/api/v1/timers/forbidden", ""); status != http.StatusNotFound {
 		t.Errorf("the timer was set: %d", status)
 	}

@@ -62,6 +62,9 @@ func (a jobCommands) jobShow(o *options) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if j.Error != "" {
+					a.showPage(o, s, "/jobs/%d", j.ID)
+				}
 				return a.showJob(o, j)
 			})
 		}}

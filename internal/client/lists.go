@@ -41,6 +41,8 @@ func getList[T any](ctx context.Context, c *transport, path string, q url.Values
 type AccountFilter struct {
 	Source string
 	States []string
+	// Runs asks for the newest run of each, and when the next begins.
+	Runs bool
 	Page
 }
 
@@ -49,6 +51,9 @@ func (c accountCalls) Accounts(ctx context.Context, f AccountFilter) (wire.Accou
 	q := f.values()
 	add(q, "source", f.Source)
 	add(q, "state", strings.Join(f.States, ","))
+	if f.Runs {
+		q.Set("with", "runs")
+	}
 	return getList[wire.AccountList](ctx, c.transport, "/accounts", q)
 }
 

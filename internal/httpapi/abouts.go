@@ -15,6 +15,8 @@ var abouts = map[string]string{
 	"set-schedule":   "The whole policy is replaced. An empty one follows the schedule of all accounts.",
 	"delete-account": "Its credential is removed, its run is canceled and it is collected no more.",
 
+	"list-cursors": "All of them are in the answer. A resource without one is collected whole by the next run.",
+
 	"start-run":        "An account has one active run: while there is one, this is a conflict.",
 	"list-runs":        "next_before of an answer is the before of the next page; the last page has none.",
 	"get-run":          "ledger_summary says whether anything is missing: gaps is 0 only if everything that was announced is proven to be stored.",
@@ -25,6 +27,11 @@ var abouts = map[string]string{
 
 	"query-sql": "The statement is one SELECT in the SQL of the store, on the views that docs/sql.md lists; whatever else it reads or calls is refused by the " +
 		"engine of the store. It has 25 seconds, and nothing is noted in the audit log: it changes nothing.",
+
+	"list-queries": "There are 1,000 at most, and all are in the answer. They are kept beside the state, for all processes and people.",
+	"get-query":    "Its statement is run with POST /api/v1/sql.",
+	"save-query":   "The statement is not tried: what is wrong with it is told when it is run. Who may operate saves and removes; who may read runs.",
+	"remove-query": "Nothing but the name and the statement is removed.",
 
 	"search": "Words must all be there, \"phrases\" as they stand; -word excludes, begin* finds what begins like that (docs/search.md). Every document is " +
 		"read as it is now; behind says what the index has not read yet. A page can have fewer results than its limit and not be the last: next_cursor tells.",

@@ -226,10 +226,6 @@ func (f *followChanges) page(ctx context.Context, limit int) (wire.ChangePage, e
 	page := wire.ChangePage{Items: []wire.Change{}, More: true}
 	for looked := 0; page.More && len(page.Items) < limit && looked < changesLooked; {
 		most := limit - len(page.Items)
-		if len(f.names) > 0 {
-			// Few of them are asked for: a page of which more match ends with the last.
-			most = changesAtOnce
-		}
 		told, more, err := f.next(ctx, most)
 		if err != nil {
 			return page, err

@@ -101,6 +101,7 @@ type AccountReader interface {
 	AccountByLogin(ctx context.Context, source, login string) (domain.Account, error)
 	Accounts(ctx context.Context) ([]domain.Account, error)
 	AccountStatistics(ctx context.Context, account int64) ([]byte, bool, error)
+	Cursors(ctx context.Context, account int64) (map[string]time.Time, error)
 }
 
 // RunReader reads runs and their jobs.
@@ -269,8 +270,8 @@ func (s *server) registerGroups(api huma.API, d Deps) {
 	c, find := s.common, accountFinder{d.Reader, s.firstSource()}
 	quotas := &quotaRoutes{c, find, d.Reader, d.Quota, d.Observer, d.Orchestrator}
 	schedules := &scheduleRoutes{c, find, d.Reader, d.Orchestrator}
-	(&accountRoutes{c, find, d.Reader, d.Reader, d.Orchestrator}).registerAccounts(api)
-	(&accountDetailRoutes{c, find, schedules, quotas, d.Reader, d.Observer, d.Documents, d.Orchestrator}).registerAccountDetails(api)
+	(&accountRoutes{c, find, d.Reader, d.Reader, d.Orchestrator, d.Orchestrator}).registerAccounts(api)
+	(&accountDetailRoutes{c, find, schedules, quotas, d.Reader, d.Reader, d.Observer, d.Documents, d.Orchestrator}).registerAccountDetails(api)
 	(&runRoutes{c, find, d.Reader, d.Reader, d.Observer, d.Orchestrator}).registerRuns(api)
 	(&jobRoutes{c, find, d.Reader, d.Reader, d.Orchestrator}).registerJobs(api)
 	(&bulkRoutes{c, find, d.Orchestrator}).registerBulk(api)

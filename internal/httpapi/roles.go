@@ -30,6 +30,7 @@ var needed = map[string]access.Role{
 	"GET /api/v1/{$}":                              access.Read,
 	"GET /api/v1/accounts":                         access.Read,
 	"GET /api/v1/accounts/{id}":                    access.Read,
+	"GET /api/v1/accounts/{id}/cursors":            access.Read,
 	"GET /api/v1/accounts/{id}/schedule":           access.Read,
 	"GET /api/v1/accounts/{id}/statistics":         access.Read,
 	"GET /api/v1/archive":                          access.Read,

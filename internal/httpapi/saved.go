@@ -46,7 +46,7 @@ func (s *savedRoutes) getQuery(ctx context.Context, in *queryRef) (*body[query.S
 }
 
 type saveQueryInput struct {
-	queryRef
+	Name string `path:"name" maxLength:"63"`
 	Body wire.QueryRequest
 }
 

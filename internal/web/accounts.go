@@ -28,16 +28,9 @@ func (s *site) nextPage(v *visit, cursor string) string {
 	return s.Prefix + with(v.r.URL, "cursor", cursor)
 }
 
-// accountRow is an account in the list.
-type accountRow struct {
-	domain.Account
-	LastRun *domain.Run
-	Next    *domain.Harvest
-}
-
 func (s *site) accounts(ctx context.Context, v *visit) (*page, error) {
 	d := struct {
-		Rows                       []accountRow
+		Rows                       []wire.AccountRow
 		Source, State, Login, Next string
 		Sources                    []source.Description
 		Filtered                   bool
@@ -49,12 +42,12 @@ func (s *site) accounts(ctx context.Context, v *visit) (*page, error) {
 		// A login is looked up; who is not known is an empty list.
 		a, err := v.AccountDetail(ctx, d.Login)
 		if err == nil {
-			list.Items = append(list.Items, a.Account)
+			list.Items = append(list.Items, wire.AccountRow{Account: a.Account, LastRun: a.LastRun, NextRun: a.Schedule.Next})
 		} else if domain.CodeOf(err) != domain.CodeNotFound {
 			return nil, err
 		}
 	} else {
-		f := client.AccountFilter{Source: d.Source, Page: client.Page{Cursor: v.query("cursor"), Limit: listLimit}}
+		f := client.AccountFilter{Source: d.Source, Runs: true, Page: client.Page{Cursor: v.query("cursor"), Limit: listLimit}}
 		if d.State != "" {
 			f.States = []string{d.State}
 		}
@@ -63,20 +56,7 @@ func (s *site) accounts(ctx context.Context, v *visit) (*page, error) {
 			return nil, err
 		}
 	}
-	for _, a := range list.Items {
-		row := accountRow{Account: a}
-		runs, err := v.Runs(ctx, client.RunFilter{Account: strconv.FormatInt(a.ID, 10), Page: client.Page{Limit: 1}})
-		if err != nil {
-			return nil, err
-		}
-		if len(runs.Items) > 0 {
-			row.LastRun = &runs.Items[0]
-		}
-		if plan, err := v.Schedule(ctx, strconv.FormatInt(a.ID, 10)); err == nil {
-			row.Next = plan.Next
-		}
-		d.Rows = append(d.Rows, row)
-	}
+	d.Rows = list.Items
 	d.Next = s.nextPage(v, list.NextCursor)
 	return &page{Title: "Accounts", Template: "accounts.html", Nav: "accounts", Stream: "/api/v1/events", Every: 10, Data: d}, nil
 }
@@ -97,6 +77,10 @@ type accountData struct {
 	// Repositories are the newest of its own; their absence is in Unread.
 	Repositories *wire.SQLAnswer
 	Unread       string
+	// Cursors are up to when resources are collected, the oldest first; Hidden is how
+	// many more there are.
+	Cursors []wire.ResourceCursor
+	Hidden  int
 }
 
 type kindCount struct {
@@ -138,9 +122,17 @@ func (s *site) account(ctx context.Context, v *visit) (*page, error) {
 			d.Ledger = &run.LedgerSummary
 		}
 	}
+	if cursors, err := v.Cursors(ctx, id); err == nil {
+		slices.SortStableFunc(cursors.Items, func(a, b wire.ResourceCursor) int { return a.At.Compare(b.At) })
+		d.Cursors = cursors.Items[:min(len(cursors.Items), shownCursors)]
+		d.Hidden = len(cursors.Items) - len(d.Cursors)
+	}
 	d.Repositories = repositoriesOf(ctx, v, detail.Login)
 	return &page{Title: detail.Login, Template: "account.html", Nav: "accounts", Stream: "/api/v1/events", Every: 10, Data: d}, nil
 }
+
+// shownCursors is how many cursors the page of an account shows.
+const shownCursors = 30
 
 // repositoriesOf are the repositories of an account that were pushed to last; nil
 // where the store cannot be asked.

@@ -60,7 +60,10 @@ func (s *site) job(ctx context.Context, v *visit) (*page, error) {
 		Waits  []string
 		Ended  bool
 		Failed bool
+		Same   []sameAs
 	}{Job: job, Failed: job.Status == domain.JobFailed, Ended: !job.FinishedAt.IsZero()}
+	number := strconv.FormatInt(id, 10)
+	d.Same = []sameAs{{"curl", "curl " + s.auth(v) + quoted(s.address(v, "/api/v1/jobs/"+number))}, {"Command line", "sluice job show " + number}}
 	if run, err := v.RunProgress(ctx, job.RunID); err == nil {
 		d.Run = &run.Run
 		if job.Status == domain.JobReady || job.Status == domain.JobPaused {
@@ -73,7 +76,7 @@ func (s *site) job(ctx context.Context, v *visit) (*page, error) {
 			}
 		}
 	}
-	return &page{Title: "Job " + strconv.FormatInt(id, 10), Template: "job.html", Nav: "jobs", Every: 3, Data: d}, nil
+	return &page{Title: "Job " + number, Template: "job.html", Nav: "jobs", Every: 3, Data: d}, nil
 }
 
 // What buttons on jobs do.

@@ -80,7 +80,7 @@ func New(api http.Handler, o Options) http.Handler {
 	for pattern, show := range map[string]view{
 		"/{$}": s.overview, "/accounts": s.accounts, "/accounts/{id}": s.account, "/runs": s.runs, "/runs/{id}": s.run,
 		"/jobs": s.jobs, "/jobs/{id}": s.job, "/refresh": s.refreshes, "/dead-letters": s.deadLetters, "/timers": s.timers,
-		"/data": s.data, "/data/{kind}/{id}": s.document, "/system": s.system, "/confirm/{name}": s.confirm,
+		"/data": s.data, "/data/sql": s.sql, "/data/{kind}/{id}": s.document, "/system": s.system, "/confirm/{name}": s.confirm,
 	} {
 		s.mux.Handle("GET "+pattern, s.page(show))
 	}

@@ -22,7 +22,7 @@ type List[T any] struct {
 // The lists.
 type (
 	// AccountList is in id order.
-	AccountList = List[domain.Account]
+	AccountList = List[AccountRow]
 	// RunList has the newest runs first.
 	RunList = List[domain.Run]
 	// JobList is in id order.
@@ -31,9 +31,25 @@ type (
 	TimerList = List[timer.Timer]
 	// CompletionList is in the order in which timers fired.
 	CompletionList = List[timer.Completion]
+	// CursorList is every cursor of an account, by resource.
+	CursorList = List[ResourceCursor]
 	// ArchiveList is by source and day.
 	ArchiveList = List[ArchiveDay]
 )
+
+// AccountRow is an account in a list. Its runs are there if they are asked for.
+type AccountRow struct {
+	domain.Account
+	LastRun *domain.Run     `json:"last_run,omitempty" doc:"Its newest run, with=runs; absent if there was none"`
+	NextRun *domain.Harvest `json:"next_run,omitempty" doc:"When it is collected again, with=runs; absent while a run is under way, or if nothing is planned"`
+}
+
+// ResourceCursor is up to when a resource was collected: the next run asks for what
+// came after.
+type ResourceCursor struct {
+	Resource string    `json:"resource"`
+	At       time.Time `json:"at" doc:"What was changed until then is stored"`
+}
 
 // DeadLetterList is one page of dead letters, newest first, and how many there are
 // of each cause.

@@ -83,7 +83,7 @@ func TestEverybodyCanUseIt(t *testing.T) {
 	judged(t, b, judge, "login")
 }
 
-func judged(t *testing.T, b *browser, judge, page string) {
+func judged(t *testing.T, b *browserTab, judge, page string) {
 	t.Helper()
 	var found []finding
 	b.do(chromedp.Evaluate(judge+`; axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.map((v) => ({ID: v.id, Impact: v.impact, Help: v.help, Nodes: v.nodes.slice(0, 3).map((n) => ({HTML: n.html}))})))`,

@@ -15,7 +15,7 @@ import (
 
 // pages are what the navigation leads to, and what each says.
 var pages = map[string]string{
-	"/": "Runs in progress", "/accounts": "Add an account", "/runs": "Under way", "/jobs": "Retry failed jobs", "/data": "Parquet",
+	"/": "Runs in progress", "/accounts": "Add an account", "/runs": "Under way", "/jobs": "Retry failed jobs", "/data": "Parquet", "/data/sql": "Saved queries",
 	"/refresh": "HIGH waiting", "/dead-letters": "Dead letters", "/timers": "Set a timer", "/system": "Audit log",
 }
 
@@ -54,6 +54,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("a timer is set and fires", func(t *testing.T) { fires(t, w, b) })
 	t.Run("a list has what the API has", func(t *testing.T) { listed(t, w, b) })
 	t.Run("what SQL finds is what the API finds", func(t *testing.T) { queried(t, w, b) })
+	t.Run("a search finds what the API finds", func(t *testing.T) { searched(t, w, b) })
 	t.Run("filters survive a reload", func(t *testing.T) { filtered(t, b) })
 	t.Run("a refused form keeps what was typed", func(t *testing.T) { keepsTyped(t, b) })
 	t.Run("phones need not scroll sideways", func(t *testing.T) { fitsPhones(t, b, logins[0]) })
@@ -63,7 +64,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("who may only read cannot act", func(t *testing.T) { readsOnly(t, w) })
 }
 
-func needsToken(t *testing.T, w *world, b *browser) {
+func needsToken(t *testing.T, w *world, b *browserTab) {
 	b.t = t
 	for path := range pages {
 		b.goTo(path)
@@ -96,7 +97,7 @@ func needsToken(t *testing.T, w *world, b *browser) {
 }
 
 // watched starts a run on the page and sees it end there, on the page that was loaded once.
-func watched(t *testing.T, w *world, b *browser, login string) {
+func watched(t *testing.T, w *world, b *browserTab, login string) {
 	b.t = t
 	hold := make(chan struct{})
 	w.upstream.Before(sim.PathContains("/events"), 1, func() { <-hold })
@@ -118,7 +119,7 @@ func watched(t *testing.T, w *world, b *browser, login string) {
 	}
 }
 
-func retried(t *testing.T, w *world, b *browser) {
+func retried(t *testing.T, w *world, b *browserTab) {
 	b.t = t
 	b.goTo("/")
 	b.sees("USER_EVENTS")
@@ -130,7 +131,7 @@ func retried(t *testing.T, w *world, b *browser) {
 	w.Completes(w.failed)
 }
 
-func retriedInBulk(t *testing.T, w *world, b *browser, login string) {
+func retriedInBulk(t *testing.T, w *world, b *browserTab, login string) {
 	b.t = t
 	w.collected(login)
 	b.goTo(fmt.Sprintf("/runs/%d", w.failed))
@@ -142,7 +143,7 @@ func retriedInBulk(t *testing.T, w *world, b *browser, login string) {
 	w.Completes(w.failed)
 }
 
-func redriven(t *testing.T, w *world, b *browser) {
+func redriven(t *testing.T, w *world, b *browserTab) {
 	b.t = t
 	w.dies(b, "item-equipment:00000000000000000000000000000001", "item-equipment:00000000000000000000000000000002")
 	b.press("td.act form button")
@@ -153,7 +154,7 @@ func redriven(t *testing.T, w *world, b *browser) {
 	b.sees("were discarded")
 }
 
-func fresh(t *testing.T, w *world, b *browser) {
+func fresh(t *testing.T, w *world, b *browserTab) {
 	b.t = t
 	b.goTo("/refresh")
 	b.fill("[name=key]", "item-equipment:"+w.game.Ocids()[0])
@@ -162,7 +163,7 @@ func fresh(t *testing.T, w *world, b *browser) {
 	b.sees("character_class")
 }
 
-func fires(t *testing.T, _ *world, b *browser) {
+func fires(t *testing.T, _ *world, b *browserTab) {
 	b.t = t
 	b.goTo("/timers")
 	b.fill("[name=id]", "tea", "[name=when]", "2s", "[name=payload]", `{"minutes": 3}`)
@@ -178,14 +179,14 @@ func fires(t *testing.T, _ *world, b *browser) {
 	b.sees("will not fire")
 }
 
-func queried(t *testing.T, w *world, b *browser) {
+func queried(t *testing.T, w *world, b *browserTab) {
 	b.t = t
 	const statement = "SELECT repository, count(*) AS commits FROM commits GROUP BY repository ORDER BY repository"
 	var want struct{ Rows [][]json.RawMessage }
 	if err := json.Unmarshal([]byte(w.ask("/api/v1/sql", map[string]any{"query": statement})), &want); err != nil || len(want.Rows) == 0 {
 		t.Fatalf("%v %v", want, err)
 	}
-	b.goTo("/data")
+	b.goTo("/data/sql")
 	b.fill("#sql", statement)
 	b.press(".stack button")
 	var got [][]string
@@ -198,18 +199,21 @@ func queried(t *testing.T, w *world, b *browser) {
 			t.Errorf("row %d: %v on the page, %s by the API", i, got[i], row)
 		}
 	}
-	if !b.is(`document.querySelectorAll(".histogram rect").length > 1`) {
+	if !b.is(`document.querySelectorAll(".chart rect").length > 1`) {
 		t.Error("there is no chart")
 	}
+	saved(t, w, b)
+	b.goTo("/data?kind=issues&state=open")
 	var lines int
 	b.do(chromedp.Evaluate(`fetch(document.querySelector('a[download$=".jsonl"]').href).then((r) => r.text()).then((t) => t.trim().split("\n").length)`, &lines, chromedp.EvalAsValue, awaited))
-	if lines < 2 {
-		t.Errorf("the download has %d lines", lines)
+	var open struct{ Items []json.RawMessage }
+	if err := json.Unmarshal([]byte(w.Get("/api/v1/documents/issues?state=open&limit=1000")), &open); err != nil || lines != len(open.Items) || lines < 1 {
+		t.Errorf("the download of a selection has %d lines, the API's list %d, %v", lines, len(open.Items), err)
 	}
 }
 
 // listed compares a list of documents with the API's, and opens one of them.
-func listed(t *testing.T, w *world, b *browser) {
+func listed(t *testing.T, w *world, b *browserTab) {
 	b.t = t
 	var want struct{ Items []struct{ Title string } }
 	if err := json.Unmarshal([]byte(w.Get("/api/v1/documents/issues?state=open&limit=50&sort=-created")), &want); err != nil || len(want.Items) == 0 {
@@ -230,10 +234,14 @@ func listed(t *testing.T, w *world, b *browser) {
 	}
 	b.press(`#documents a[href*="/data/issues/"]`)
 	b.sees("As the upstream sent it")
+	if got := b.says("#history"); !strings.Contains(strings.ToLower(got), "created") {
+		t.Errorf("its history is %s", got)
+	}
+	copied(t, b)
 	b.sees(want.Items[0].Title)
 }
 
-func filtered(t *testing.T, b *browser) {
+func filtered(t *testing.T, b *browserTab) {
 	b.t = t
 	b.goTo("/jobs")
 	b.fill(".filters [name=type]", "REPO_ISSUES", ".filters [name=status]", "SUCCEEDED")
@@ -248,7 +256,7 @@ func filtered(t *testing.T, b *browser) {
 	}
 }
 
-func keepsTyped(t *testing.T, b *browser) {
+func keepsTyped(t *testing.T, b *browserTab) {
 	b.t = t
 	b.goTo("/timers")
 	b.fill("[name=id]", "tea", "[name=when]", "2h", "[name=payload]", "{minutes")
@@ -261,11 +269,11 @@ func keepsTyped(t *testing.T, b *browser) {
 }
 
 // fitsPhones looks at every page on a narrow screen.
-func fitsPhones(t *testing.T, b *browser, login string) {
+func fitsPhones(t *testing.T, b *browserTab, login string) {
 	b.t = t
 	b.shows(390, 844, true, "light")
 	defer b.shows(1360, 900, false, "light")
-	for _, path := range []string{"/", "/accounts", "/accounts/" + login, "/runs", "/runs/1", "/jobs", "/jobs/1", "/data?kind=issues", "/refresh", "/timers", "/system"} {
+	for _, path := range []string{"/", "/accounts", "/accounts/" + login, "/runs", "/runs/1", "/jobs", "/jobs/1", "/data?kind=issues", "/refresh", "/timers", "/system", "/data/sql"} {
 		b.goTo(path)
 		if !b.is(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`) {
 			t.Errorf("%s is wider than the screen", path)
@@ -280,7 +288,7 @@ func fitsPhones(t *testing.T, b *browser, login string) {
 	}
 }
 
-func paused(t *testing.T, b *browser) {
+func paused(t *testing.T, b *browserTab) {
 	b.t = t
 	b.goTo("/")
 	b.do(chromedp.WaitVisible("#live", chromedp.ByQuery), chromedp.Click("#live", chromedp.ByQuery))

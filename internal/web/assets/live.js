@@ -138,9 +138,17 @@
   function bind(root) {
     root.querySelectorAll("button[data-copy]:not([data-bound])").forEach((b) => {
       b.dataset.bound = "1";
-      b.hidden = !navigator.clipboard;
+      b.hidden = false;
       b.addEventListener("click", async () => {
-        await navigator.clipboard.writeText(document.getElementById(b.dataset.copy).textContent);
+        const from = document.getElementById(b.dataset.copy);
+        if (navigator.clipboard) {
+          await navigator.clipboard.writeText(from.textContent);
+        } else {
+          // Browsers lend the clipboard to encrypted pages alone: there is the selection.
+          window.getSelection().selectAllChildren(from);
+          document.execCommand("copy");
+          window.getSelection().removeAllRanges();
+        }
         const was = b.textContent;
         b.textContent = "copied";
         setTimeout(() => { b.textContent = was; }, 1500);

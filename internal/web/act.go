@@ -21,6 +21,7 @@ var actions = map[string]action{
 	"set-schedule": setSchedule, "purge-account": purgeAccount,
 	"cancel-run": cancelRun, "resume-run": resumeRun, "set-priority": setPriority, "cancel-runs": cancelRuns,
 	"retry-job": retryJob, "retry-jobs": retryJobs,
+	"redrive-sink": redriveSink, "discard-sink": discardSink,
 	"save-query": saveQuery, "remove-query": removeQuery,
 	"refresh": refreshKey, "redrive": redrive, "discard": discard,
 	"set-timer": setTimer, "move-timer": moveTimer, "cancel-timer": cancelTimer, "redeliver-timer": redeliverTimer, "detect-missed": detectMissed,

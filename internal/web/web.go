@@ -9,7 +9,7 @@
 //     out, what other sites may not do.
 //   - page.go: how a page is rendered; show.go and draw.go: how values and pictures are.
 //   - A file for each page: overview.go, accounts.go, runs.go, jobs.go, refresh.go,
-//     timers.go, data.go and documents.go, system.go.
+//     timers.go, data.go with documents.go and sql.go (chart.go draws), system.go, sinks.go.
 //   - act.go: what buttons do; confirm.go: what is asked before.
 //
 // Pages work without scripts. The script (assets/live.js) listens to the API's event
@@ -80,7 +80,7 @@ func New(api http.Handler, o Options) http.Handler {
 	for pattern, show := range map[string]view{
 		"/{$}": s.overview, "/accounts": s.accounts, "/accounts/{id}": s.account, "/runs": s.runs, "/runs/{id}": s.run,
 		"/jobs": s.jobs, "/jobs/{id}": s.job, "/refresh": s.refreshes, "/dead-letters": s.deadLetters, "/timers": s.timers,
-		"/data": s.data, "/data/sql": s.sql, "/data/{kind}/{id}": s.document, "/system": s.system, "/confirm/{name}": s.confirm,
+		"/data": s.data, "/data/sql": s.sql, "/data/{kind}/{id}": s.document, "/system": s.system, "/sinks/{name}": s.sink, "/confirm/{name}": s.confirm,
 	} {
 		s.mux.Handle("GET "+pattern, s.page(show))
 	}

@@ -69,6 +69,8 @@ var examples = map[string]string{
 	"job list": `  sluice job list --run 8 --status FAILED
   sluice job list --account octocat --type REPO_ISSUES --error server`,
 	"job show": `  sluice job show 123`,
+	"job cancel": `  sluice job cancel --all --account octocat --dry-run
+  sluice job cancel --all --type REPO_ISSUES --reason "too much for now"`,
 	"job retry": `  sluice job retry 123
   sluice job retry --all --error server --account octocat --dry-run`,
 	"quota": `  sluice quota

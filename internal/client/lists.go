@@ -107,6 +107,13 @@ func (c runCalls) RetryJobs(ctx context.Context, in wire.JobsRequest) (wire.Bulk
 	return out, err
 }
 
+// CancelJobs cancels a batch of unfinished jobs, with the runs that they are of.
+func (c runCalls) CancelJobs(ctx context.Context, in wire.CancelJobsRequest) (wire.BulkAnswer, error) {
+	var out wire.BulkAnswer
+	err := c.call(ctx, http.MethodPost, api+"/jobs/cancel", nil, in, &out)
+	return out, err
+}
+
 // CancelRuns ends a batch of active runs.
 func (c runCalls) CancelRuns(ctx context.Context, in wire.RunsRequest) (wire.BulkAnswer, error) {
 	var out wire.BulkAnswer

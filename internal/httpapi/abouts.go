@@ -41,6 +41,8 @@ var abouts = map[string]string{
 	"retry-job": "The run of the job goes on with it.",
 	"retry-jobs": "The filter says which failed jobs; at least one of its fields is needed. With dry_run nothing changes, and the answer says " +
 		"how many there are.",
+	"cancel-jobs": "The filter says which jobs that have not ended; at least one of its fields is needed. They are canceled with everything that is left of their runs, as a run " +
+		"without some of its jobs would pass for a whole one; what was stored stays. With dry_run nothing changes, and the answer says how many jobs match.",
 	"cancel-runs": "The filter says which active runs. With dry_run nothing changes, and the answer says how many there are.",
 	"purge-account": "Everything that is kept of the account is removed from every store, in small steps; what is left is a mark that it was " +
 		"there. An interrupted purge goes on by itself.",

@@ -25,7 +25,7 @@ var routes = []string{
 	"GET /debug/redis/stats", "GET /livez", "GET /readyz", "PATCH /api/v1/accounts/{id}", "POST /api/v1/accounts", "POST /api/v1/accounts/{id}/pause",
 	"POST /api/v1/accounts/{id}/purge", "POST /api/v1/accounts/{id}/resume", "POST /api/v1/archive/restore", "POST /api/v1/archive/run",
 	"POST /api/v1/archive/verify", "POST /api/v1/dlq/discard", "POST /api/v1/dlq/redrive", "POST /api/v1/dry-runs", "POST /api/v1/hooks/github",
-	"POST /api/v1/jobs/retry", "POST /api/v1/jobs/{id}/retry", "POST /api/v1/monitoring/detect-missed-timers", "POST /api/v1/notifications/test",
+	"POST /api/v1/jobs/cancel", "POST /api/v1/jobs/retry", "POST /api/v1/jobs/{id}/retry", "POST /api/v1/monitoring/detect-missed-timers", "POST /api/v1/notifications/test",
 	"POST /api/v1/notifications/{id}/retry", "POST /api/v1/quota/{owner}/reset", "POST /api/v1/refresh", "POST /api/v1/runs",
 	"POST /api/v1/runs/cancel", "POST /api/v1/runs/{id}/cancel", "POST /api/v1/runs/{id}/priority", "POST /api/v1/runs/{id}/resume", "POST /api/v1/sinks/sync", "POST /api/v1/sinks/{name}/letters/discard", "POST /api/v1/sinks/{name}/letters/redrive",
 	"POST /api/v1/sql",

@@ -81,6 +81,7 @@ var needed = map[string]access.Role{
 	"POST /api/v1/sinks/{name}/letters/discard":    access.Operate,
 	"POST /api/v1/sinks/{name}/letters/redrive":    access.Operate,
 	"POST /api/v1/dry-runs":                        access.Operate,
+	"POST /api/v1/jobs/cancel":                     access.Operate,
 	"POST /api/v1/jobs/retry":                      access.Operate,
 	"POST /api/v1/jobs/{id}/retry":                 access.Operate,
 	"POST /api/v1/monitoring/detect-missed-timers": access.Operate,

@@ -20,7 +20,7 @@ var actions = map[string]action{
 	"add-account": addAccount, "start-run": startRun, "pause-account": pauseAccount, "resume-account": resumeAccount, "renew-token": renewToken,
 	"set-schedule": setSchedule, "purge-account": purgeAccount,
 	"cancel-run": cancelRun, "resume-run": resumeRun, "set-priority": setPriority, "cancel-runs": cancelRuns,
-	"retry-job": retryJob, "retry-jobs": retryJobs,
+	"retry-job": retryJob, "retry-jobs": retryJobs, "cancel-jobs": cancelJobs,
 	"redrive-sink": redriveSink, "discard-sink": discardSink,
 	"save-query": saveQuery, "remove-query": removeQuery,
 	"refresh": refreshKey, "redrive": redrive, "discard": discard,

@@ -143,7 +143,7 @@ type PurgeAnswer struct {
 	Removed   state.Purged `json:"removed"`
 }
 
-// JobsRequest names failed jobs by what they have in common.
+// JobsRequest names jobs by what they have in common.
 type JobsRequest struct {
 	All     bool   `json:"all,omitempty" doc:"Needed if nothing else restricts it"`
 	Run     int64  `json:"run,omitempty" minimum:"1" doc:"Only of this run"`
@@ -154,6 +154,12 @@ type JobsRequest struct {
 	DryRun  bool   `json:"dry_run,omitempty" doc:"Only say how many"`
 	Cursor  string `json:"cursor,omitempty" maxLength:"100" doc:"Where an earlier answer ended"`
 	Limit   int    `json:"limit,omitempty" minimum:"1" maximum:"1000" default:"1000" doc:"How many at most, before the answer; next_cursor goes on"`
+}
+
+// CancelJobsRequest names unfinished jobs by what they have in common.
+type CancelJobsRequest struct {
+	JobsRequest
+	Reason string `json:"reason,omitempty" maxLength:"500" doc:"Why, for people"`
 }
 
 // RunsRequest names active runs by what they have in common.

@@ -49,6 +49,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("a run is watched", func(t *testing.T) { watched(t, w, b, logins[2]) })
 	t.Run("a failed job is retried", func(t *testing.T) { retried(t, w, b) })
 	t.Run("many are retried after a question", func(t *testing.T) { retriedInBulk(t, w, b, logins[3]) })
+	t.Run("unfinished jobs are canceled after a question", func(t *testing.T) { canceled(t, w, b, logins[3]) })
 	t.Run("dead letters are redriven", func(t *testing.T) { redriven(t, w, b) })
 	t.Run("a key turns fresh by itself", func(t *testing.T) { fresh(t, w, b) })
 	t.Run("a timer is set and fires", func(t *testing.T) { fires(t, w, b) })
@@ -141,6 +142,25 @@ func retriedInBulk(t *testing.T, w *world, b *browserTab, login string) {
 	b.press("form button.primary")
 	b.sees("1 were tried again")
 	w.Completes(w.failed)
+}
+
+// canceled begins a run that waits, and cancels its jobs on the page of all jobs.
+func canceled(t *testing.T, w *world, b *browserTab, login string) {
+	b.t = t
+	hold := make(chan struct{})
+	w.upstream.Before(sim.PathContains("/events"), 1, func() { <-hold })
+	defer close(hold)
+	b.goTo("/accounts/" + login)
+	b.press(`form[action$="/start-run"] button`)
+	b.sees("has begun")
+	b.goTo("/jobs?account=" + login)
+	b.press(`a[href*="/confirm/cancel-jobs"]`)
+	b.sees("jobs that have not ended match")
+	b.press("form button.primary")
+	b.sees("were canceled")
+	b.goTo("/runs?account=" + login)
+	b.press(`#part-list td a[href^="/runs/"]`)
+	b.sees("canceled on the dashboard")
 }
 
 func redriven(t *testing.T, w *world, b *browserTab) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sluice/internal/client"
 	"sluice/internal/domain"
@@ -74,8 +75,8 @@ type accountData struct {
 	Kinds     []kindCount
 	// Ledger is that of the last run: what is not known to be stored, and why.
 	Ledger *wire.LedgerSummary
-	// Repositories are the newest of its own; their absence is in Unread.
-	Repositories *wire.SQLAnswer
+	// Repositories are those of its own that were pushed to last.
+	Repositories []repository
 	Unread       string
 	// Cursors are up to when resources are collected, the oldest first; Hidden is how
 	// many more there are.
@@ -122,27 +123,46 @@ func (s *site) account(ctx context.Context, v *visit) (*page, error) {
 			d.Ledger = &run.LedgerSummary
 		}
 	}
-	if cursors, err := v.Cursors(ctx, id); err == nil {
-		slices.SortStableFunc(cursors.Items, func(a, b wire.ResourceCursor) int { return a.At.Compare(b.At) })
-		d.Cursors = cursors.Items[:min(len(cursors.Items), shownCursors)]
-		d.Hidden = len(cursors.Items) - len(d.Cursors)
+	cursors, err := v.Cursors(ctx, id)
+	if err != nil {
+		return nil, err
 	}
-	d.Repositories = repositoriesOf(ctx, v, detail.Login)
+	slices.SortStableFunc(cursors.Items, func(a, b wire.ResourceCursor) int { return a.At.Compare(b.At) })
+	d.Cursors = cursors.Items[:min(len(cursors.Items), shownCursors)]
+	d.Hidden = len(cursors.Items) - len(d.Cursors)
+	d.Repositories = repositoriesOf(ctx, v, detail.Login, cursors.Items)
 	return &page{Title: detail.Login, Template: "account.html", Nav: "accounts", Stream: "/api/v1/events", Every: 10, Data: d}, nil
 }
 
 // shownCursors is how many cursors the page of an account shows.
 const shownCursors = 30
 
-// repositoriesOf are the repositories of an account that were pushed to last; nil
+// repository is a repository of an account; Until is up to when all of it is
+// collected, zero if that is not known.
+type repository struct {
+	Name, Language, Stars, Pushed string
+	Until                         time.Time
+}
+
+// repositoriesOf are the repositories of an account that were pushed to last; none
 // where the store cannot be asked.
-func repositoriesOf(ctx context.Context, v *visit, login string) *wire.SQLAnswer {
-	answer, err := v.SQL(ctx, wire.SQLRequest{Limit: 15, Query: "SELECT full_name AS repository, language, stars, pushed_at FROM repositories WHERE account = '" +
-		strings.ReplaceAll(login, "'", "''") + "' AND NOT deleted ORDER BY pushed_at DESC"})
+func repositoriesOf(ctx context.Context, v *visit, login string, cursors []wire.ResourceCursor) (all []repository) {
+	answer, err := v.SQL(ctx, wire.SQLRequest{Limit: 15, Query: "SELECT id, full_name, language, stars, pushed_at FROM repositories WHERE account = " +
+		literal(login) + " AND NOT deleted ORDER BY pushed_at DESC"})
 	if err != nil {
 		return nil
 	}
-	return &answer
+	for _, row := range answer.Rows {
+		r := repository{Name: value(row[1]), Language: value(row[2]), Stars: value(row[3]), Pushed: instantText(row[4])}
+		for _, c := range cursors {
+			// The oldest counts: what came after it may be missing of something.
+			if strings.HasSuffix(c.Resource, "repo:"+value(row[0])) && (r.Until.IsZero() || c.At.Before(r.Until)) {
+				r.Until = c.At
+			}
+		}
+		all = append(all, r)
+	}
+	return all
 }
 
 // What buttons on accounts do.

@@ -24,7 +24,7 @@ var telling = []string{
 // documentRow is a document in a list.
 type documentRow struct {
 	Link  string
-	Cells []string
+	Cells []documentCell
 	// Gone says that the upstream shows it no longer.
 	Gone bool
 }
@@ -74,9 +74,21 @@ func (s *site) documents(ctx context.Context, v *visit, of *dataData) (*listing,
 func (d *listing) row(kind string, row map[string]json.RawMessage) documentRow {
 	out := documentRow{Link: documentLink(kind, value(row["id"]), value(row["account"])), Gone: value(row["deleted"]) == "true"}
 	for _, name := range d.Columns {
-		out.Cells = append(out.Cells, short(instantText(row[name]), 100))
+		out.Cells = append(out.Cells, cellOf(instantText(row[name])))
 	}
 	return out
+}
+
+// documentCell is a value in a list; Class says how it is set.
+type documentCell struct{ Text, Class string }
+
+// cellOf keeps what is short on one line.
+func cellOf(text string) documentCell {
+	c := documentCell{short(text, 100), "wrap"}
+	if len(text) <= len("2006-01-02 15:04") {
+		c.Class = "short"
+	}
+	return c
 }
 
 // documentField is a column of a document.

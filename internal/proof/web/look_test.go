@@ -63,7 +63,7 @@ func TestEverybodyCanUseIt(t *testing.T) {
 	var document string
 	all := map[string]string{
 		"overview": "/", "accounts": "/accounts", "account": "/accounts/" + logins[0], "runs": "/runs", "run": "/runs/2", "jobs": "/jobs", "job": "/jobs/1",
-		"data": "/data?kind=issues", "search": "/data?q=a*", "sql": "/data/sql?sql=SELECT+repository,+count(*)+AS+commits+FROM+commits+GROUP+BY+repository+ORDER+BY+commits+DESC", "refresh": "/refresh",
+		"data": "/data?kind=issues", "search": "/data?q=pars*", "sql": "/data/sql?sql=SELECT+repository,+count(*)+AS+commits+FROM+commits+GROUP+BY+repository+ORDER+BY+commits+DESC", "refresh": "/refresh",
 		"dead-letters": "/dead-letters", "timers": "/timers", "system": "/system", "confirm": "/confirm/retry-jobs?run=2", "error": "/runs/99999",
 	}
 	b.goTo("/data?kind=issues")

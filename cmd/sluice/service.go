@@ -66,21 +66,21 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	life := httpapi.NewLifecycle()
 	api := httpapi.New(httpapi.Deps{
 		Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota,
-		Statistics: svc.Statistics, Documents: svc.Documents, Feed: svc.Feed, Finder: svc.Finder, Lister: svc.Lister, Queries: svc.Queries, Search: searchAPI(svc), Timers: svc.Timers, Redis: svc.Redis, Refreshes: refreshAPI(svc), Archive: archiveAPI(svc), Notifications: svc.Notifications, Sinks: svc.Sinks,
+		Statistics: svc.Statistics, Documents: svc.Documents, Feed: svc.Feed, Finder: svc.Finder, Lister: svc.Lister, Queries: svc.Queries, Records: svc.Records, Search: searchAPI(svc), Timers: svc.Timers, Redis: svc.Redis, Refreshes: refreshAPI(svc), Archive: archiveAPI(svc), Notifications: svc.Notifications, Sinks: svc.Sinks,
 		Metrics: scrape, Measure: meter.HTTP, Refused: meter.Refused, Checks: checks(svc), Keys: svc.Keys, Lifecycle: life, Sources: sources.Collected(), HookSecrets: hookSecrets(o.Sources), Log: o.Log,
 		Tokens: svc.Tokens, Audit: svc.Audit, Tracer: tracer,
 	}, httpapi.Options{APIToken: o.HTTP.Token, Version: version(), ProbesOnly: !o.Service.Roles.Has(config.RoleAPI),
 		Exposed: o.Exposed, TrustedProxies: proxies})
-	return serviceOf(o, svc, withDashboard(o, api), life, tracer), nil
+	return serviceOf(o, svc, withDashboard(o, svc, api), life, tracer), nil
 }
 
 // withDashboard puts the pages for people before the API, where there is one.
-func withDashboard(o cli.ServiceOptions, api http.Handler) http.Handler {
+func withDashboard(o cli.ServiceOptions, svc *wiring.Service, api http.Handler) http.Handler {
 	if !o.Service.Roles.Has(config.RoleAPI) {
 		return api
 	}
 	return web.New(api, web.Options{
-		Prefix: o.HTTP.PathPrefix, Version: version(), Sources: sources.Collected(), Settings: o.Explained, Roles: strings.Join(o.Service.Roles, ", "),
+		Prefix: o.HTTP.PathPrefix, Version: version(), Sources: sources.Collected(), Settings: o.Explained, Roles: strings.Join(o.Service.Roles, ", "), Sessions: svc.Records,
 	})
 }
 

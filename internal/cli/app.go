@@ -212,7 +212,7 @@ func (a *App) root() *cobra.Command {
 	addGrouped(root, "Collect:", upCommand{a}.up(o), collectCommand{a}.collect(o), accountCommands{a}.accounts(o),
 		snapshotCommands{a}.refresh(o), timerCommands{a}.timers(o))
 	addGrouped(root, "Look:", topCommand{a}.top(o), runCommands{a}.runs(o), jobCommands{a}.jobs(o), quotaCommands{a}.quota(o),
-		snapshotCommands{a}.snapshots(o), statsCommands{a}.stats(o), docCommands{a}.docCommand(o), changesCommand{a}.changes(o), exportCommand{a}.export(o), sinkCommands{a}.sync(o), sqlCommand{a}.sql(o), compareCommand{a}.compare(o))
+		snapshotCommands{a}.snapshots(o), statsCommands{a}.stats(o), docCommands{a}.docCommand(o), changesCommand{a}.changes(o), exportCommand{a}.export(o), sinkCommands{a}.sync(o), sqlCommand{a}.sql(o), queryCommands{a}.queries(o), compareCommand{a}.compare(o))
 	addGrouped(root, "Operate:", deadLetterCommands{a}.deadLetters(o), archiveCommands{a}.archive(o), notifyCommands{a}.notify(o), sinkCommands{a}.sink(o), accessCommands{a}.tokens(o), accessCommands{a}.audit(o), doctorCommand{a}.doctor(o), healthCommand{a}.health(o),
 		keepCommands{a}.backup(o), keepCommands{a}.restore(o), keepCommands{a}.key(o), configCommands{a}.configuration(o), versionCommand{a}.version(o))
 	addGrouped(root, "Try out:", demoCommand{a}.demo(o), simCommands{a}.sim(o), loadCommand{a}.load(o))

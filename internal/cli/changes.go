@@ -46,6 +46,7 @@ func (a changesCommand) changes(o *options) *cobra.Command {
 	flags.StringVar(&f.After, "after", f.After, "tell what came after this position: that of an earlier answer, 0 for all that are kept, or now")
 	flags.StringVar(&f.Feed, "feed", "", "the feed that the position is of; refuse if it is another one by now")
 	flags.StringSliceVar(&f.Kinds, "kind", nil, "only of this kind, such as issues; may be repeated")
+	flags.StringSliceVar(&f.IDs, "id", nil, "only of the document with this id; may be repeated")
 	flags.StringSliceVar(&f.Accounts, "account", nil, "only of this account (id or login); may be repeated")
 	flags.BoolVar(&f.follow, "follow", false, "go on with what is committed from then on")
 	flags.IntVar(&f.limit, "limit", f.limit, "how many at most; 0 for all; --follow has no limit")

@@ -162,6 +162,7 @@ func (a collectCommand) collectIn(ctx context.Context, s *session, o *options, r
 			return err
 		}
 	}
+	a.showRunPage(o, s, order)
 	last, err := a.follow(ctx, s, order, false)
 	if err != nil {
 		return err
@@ -179,6 +180,11 @@ func (a collectCommand) collectIn(ctx context.Context, s *session, o *options, r
 		}
 	} else if err := a.printResults(sum); err != nil {
 		return err
+	}
+	for _, r := range sum.Results {
+		if r.FailedJobs > 0 || r.Ledger.Gaps > 0 {
+			a.showPage(o, s, "/runs/%d shows what is missing of %s, and retries it", r.Run, r.Login)
+		}
 	}
 	return sum.exit()
 }

@@ -69,6 +69,8 @@ var examples = map[string]string{
 	"job list": `  sluice job list --run 8 --status FAILED
   sluice job list --account octocat --type REPO_ISSUES --error server`,
 	"job show": `  sluice job show 123`,
+	"job cancel": `  sluice job cancel --all --account octocat --dry-run
+  sluice job cancel --all --type REPO_ISSUES --reason "too much for now"`,
 	"job retry": `  sluice job retry 123
   sluice job retry --all --error server --account octocat --dry-run`,
 	"quota": `  sluice quota
@@ -95,6 +97,15 @@ var examples = map[string]string{
   sluice export --kind pulls --out pulls.parquet
   sluice export --kind issues --changed-since 1204`,
 
+	"query": `  sluice query list
+  sluice query run commits-by-account`,
+	"query list": `  sluice query list
+  sluice query list -o json`,
+	"query save": `  sluice query save commits-by-account "SELECT account, count(*) AS commits FROM commits GROUP BY account"
+  sluice query save open-issues --file open-issues.sql --about "Issues that wait"`,
+	"query run": `  sluice query run commits-by-account
+  sluice query run commits-by-account --format csv`,
+	"query remove": `  sluice query remove commits-by-account`,
 	"sql": `  sluice sql "SELECT account, count(*) AS commits FROM commits GROUP BY account ORDER BY 2 DESC"
   sluice sql --file query.sql --format csv --limit 100000 > answer.csv
   sluice sql --file - --limit 10 --output json`,

@@ -12,7 +12,7 @@ import (
 type jobCommands struct{ *App }
 
 func (a jobCommands) jobs(o *options) *cobra.Command {
-	return group("job", "List, show and retry jobs", a.jobList(o), a.jobShow(o), a.jobRetry(o))
+	return group("job", "List, show, retry and cancel jobs", a.jobList(o), a.jobShow(o), a.jobRetry(o), a.jobCancel(o))
 }
 
 func (a jobCommands) jobList(o *options) *cobra.Command {
@@ -62,6 +62,9 @@ func (a jobCommands) jobShow(o *options) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if j.Error != "" {
+					a.showPage(o, s, "/jobs/%d", j.ID)
+				}
 				return a.showJob(o, j)
 			})
 		}}
@@ -109,5 +112,39 @@ func (a jobCommands) jobRetry(o *options) *cobra.Command {
 	c.Flags().StringVar(&in.Account, "account", "", "with --all: only jobs of this account (id or login)")
 	c.Flags().StringVar(&in.Type, "type", "", "with --all: only jobs of this type")
 	c.Flags().StringVar(&in.Error, "error", "", "with --all: only jobs that failed so: "+domain.FailureKindNames())
+	return c
+}
+
+func (a jobCommands) jobCancel(o *options) *cobra.Command {
+	var in wire.CancelJobsRequest
+	var b bulk
+	c := &cobra.Command{Use: "cancel --all", Short: "Cancel the unfinished jobs that a filter selects, with the runs they are of",
+		Long: "Cancel jobs that have not ended, with everything that is left of the runs they are of: a run without\n" +
+			"some of its jobs would pass for a whole one. What was stored stays.",
+		Args: func(c *cobra.Command, args []string) error {
+			if !b.all {
+				return usage("`%s` needs --all, and filters that say which", c.CommandPath())
+			}
+			return noArguments(c, args)
+		},
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.changing(c.Context(), o, func(s *session) error {
+				in.All, in.DryRun = true, b.dry
+				sum, err := b.carryOut(func(cursor string) (wire.BulkAnswer, error) {
+					in.Cursor = cursor
+					return s.CancelJobs(c.Context(), in)
+				})
+				if err != nil {
+					return err
+				}
+				return b.print(a.App, o, sum, "job", "canceled")
+			})
+		}}
+	b.register(c, "all unfinished jobs that the filters select")
+	c.Flags().Int64Var(&in.Run, "run", 0, "only jobs of this run")
+	c.Flags().StringVar(&in.Account, "account", "", "only jobs of this account (id or login)")
+	c.Flags().StringVar(&in.Type, "type", "", "only jobs of this type")
+	c.Flags().StringVar(&in.Error, "error", "", "only jobs whose last attempt failed so: "+domain.FailureKindNames())
+	c.Flags().StringVar(&in.Reason, "reason", "", "why, for people")
 	return c
 }

@@ -83,6 +83,7 @@ func (a runCommands) runShow(o *options) *cobra.Command {
 					return printJSON(a.Out, r)
 				}
 				a.printRun(r)
+				a.showPage(o, s, "/runs/%d", r.ID)
 				if s.idle() && r.Status.Active() {
 					fmt.Fprintln(a.Out, "  nothing works on it now: no service runs on this data folder")
 				}

@@ -20,6 +20,8 @@ type session struct {
 	// local is set when the service is inside this process, and calls are what goes
 	// on in it.
 	local *Service
+	// at is the address of a service in another process.
+	at    string
 	calls *inProcess
 	// folder reads what the data folder holds where the service that has it does
 	// not answer; nil if there is no such service.
@@ -179,7 +181,7 @@ func (a *App) remote(o *options, url string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{Client: c}, nil
+	return &session{Client: c, at: url}, nil
 }
 
 // with runs fn in a session that reads what is there.

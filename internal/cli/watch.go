@@ -32,6 +32,7 @@ func (a runCommands) runWatch(o *options) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				a.showRunPage(o, s, ids)
 				last, err := a.follow(c.Context(), s, ids, true)
 				if err != nil {
 					return err

@@ -39,6 +39,13 @@ func (c accountCalls) Account(ctx context.Context, account string) (domain.Accou
 	return out, err
 }
 
+// Cursors lists up to when each resource of an account is collected.
+func (c accountCalls) Cursors(ctx context.Context, account string) (wire.CursorList, error) {
+	var out wire.CursorList
+	err := c.call(ctx, http.MethodGet, accountPath(account, "/cursors"), nil, nil, &out)
+	return out, err
+}
+
 // Signup stores an account, or renews its credential, and starts its first
 // run. If a run is under way, that one is in the answer.
 func (c accountCalls) Signup(ctx context.Context, s engine.Signup) (wire.SignupAnswer, error) {

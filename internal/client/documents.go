@@ -66,7 +66,9 @@ type ChangeFilter struct {
 	// Feed is what the position is of; "" does not ask.
 	Feed            string
 	Kinds, Accounts []string
-	Limit           int
+	// IDs are those of documents.
+	IDs   []string
+	Limit int
 }
 
 func (f ChangeFilter) values() url.Values {
@@ -78,6 +80,9 @@ func (f ChangeFilter) values() url.Values {
 	}
 	for _, account := range f.Accounts {
 		q.Add("account", account)
+	}
+	for _, id := range f.IDs {
+		q.Add("id", id)
 	}
 	setNumber(q, "limit", int64(f.Limit))
 	return q

@@ -41,6 +41,8 @@ func getList[T any](ctx context.Context, c *transport, path string, q url.Values
 type AccountFilter struct {
 	Source string
 	States []string
+	// Runs asks for the newest run of each, and when the next begins.
+	Runs bool
 	Page
 }
 
@@ -49,6 +51,9 @@ func (c accountCalls) Accounts(ctx context.Context, f AccountFilter) (wire.Accou
 	q := f.values()
 	add(q, "source", f.Source)
 	add(q, "state", strings.Join(f.States, ","))
+	if f.Runs {
+		q.Set("with", "runs")
+	}
 	return getList[wire.AccountList](ctx, c.transport, "/accounts", q)
 }
 
@@ -99,6 +104,13 @@ func (c runCalls) Jobs(ctx context.Context, f JobFilter) (wire.JobList, error) {
 func (c runCalls) RetryJobs(ctx context.Context, in wire.JobsRequest) (wire.BulkAnswer, error) {
 	var out wire.BulkAnswer
 	err := c.call(ctx, http.MethodPost, api+"/jobs/retry", nil, in, &out)
+	return out, err
+}
+
+// CancelJobs cancels a batch of unfinished jobs, with the runs that they are of.
+func (c runCalls) CancelJobs(ctx context.Context, in wire.CancelJobsRequest) (wire.BulkAnswer, error) {
+	var out wire.BulkAnswer
+	err := c.call(ctx, http.MethodPost, api+"/jobs/cancel", nil, in, &out)
 	return out, err
 }
 

@@ -6,7 +6,7 @@ import "slices"
 // for the command and all below it.
 var (
 	// clients are those that can speak to a running service.
-	clients = []string{"collect", "account", "run", "job", "quota", "timer", "refresh", "snapshot", "dlq", "archive", "stats", "export", "doc", "changes", "sql", "top", "token", "audit", "compare", "notify", "sink", "sync"}
+	clients = []string{"collect", "account", "run", "job", "quota", "timer", "refresh", "snapshot", "dlq", "archive", "stats", "export", "doc", "changes", "sql", "query", "top", "token", "audit", "compare", "notify", "sink", "sync"}
 	// stores are those that may have the embedded database in their own process.
 	stores = slices.Concat([]string{"up", "demo", "load", "doctor", "backup", "restore", "key", "config"}, clients)
 	// sharers are those that are told of servers on their command line.

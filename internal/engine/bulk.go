@@ -120,6 +120,38 @@ func (r *requests) CancelRuns(ctx context.Context, q state.RunList, reason strin
 	return b, nil
 }
 
+// CancelJobs cancels one page of the unfinished jobs that a list has, with the runs
+// that they are of: a run without some of its jobs would pass for a whole one. With dry
+// it only counts the jobs.
+func (r *requests) CancelJobs(ctx context.Context, q state.JobList, reason string, dry bool) (Bulk, error) {
+	q.Statuses = state.Unfinished()
+	page, err := r.State.Lists.ListJobs(ctx, q)
+	b := Bulk{Matched: len(page.Items), Next: page.Next}
+	if err != nil || dry {
+		return b, err
+	}
+	canceled := map[int64]bool{}
+	for i := range page.Items {
+		run := page.Items[i].RunID
+		if _, tried := canceled[run]; !tried {
+			_, err := r.control.CancelRun(ctx, run, reason)
+			if canceled[run] = err == nil; err != nil {
+				if err := b.skip(err); err != nil {
+					return b, err
+				}
+				// What could not be done is counted by jobs.
+				b.Skipped--
+			}
+		}
+		if canceled[run] {
+			b.Changed++
+		} else {
+			b.Skipped++
+		}
+	}
+	return b, nil
+}
+
 // ActiveRuns are the states of a run that can be canceled.
 func ActiveRuns() []domain.RunStatus {
 	return []domain.RunStatus{domain.RunCreated, domain.RunPlanning, domain.RunRunning, domain.RunFinalizing}

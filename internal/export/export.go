@@ -4,6 +4,7 @@
 //
 //   - export.go: what is exported, and from where.
 //   - names.go: how people name kinds, formats and bounds.
+//   - selected.go: what a list of documents selects.
 //   - changed.go: what has changed since a position of the feed; keysort.go: its
 //     documents, each once, in memory that does not grow.
 //   - rows.go: rows of single documents, as JSON lines have them.
@@ -38,6 +39,8 @@ type Sources struct {
 	// Feed and Finder are only used for what has changed since a position.
 	Feed   document.Feed
 	Finder document.Finder
+	// Lister is only used for a selection.
+	Lister document.Lister
 	// Kinds are those of the documents.
 	Kinds      document.Kinds
 	Statistics Statistics
@@ -67,6 +70,8 @@ type Options struct {
 	Since, Until time.Time
 	// Changed, if set, leaves out documents that have not changed in it.
 	Changed *Span
+	// Selected, if set, has what else documents must be like, and their order.
+	Selected *document.Selection
 }
 
 // Check says what is wrong with the options, where such kinds are declared.
@@ -82,6 +87,9 @@ func (o Options) Check(declared document.Kinds) error {
 	}
 	if o.Kind == KindStatistics && o.Changed != nil {
 		return domain.Errorf(domain.CodeInvalid, "changes are of documents, and not of statistics: leave changed-since out, or export a kind of documents")
+	}
+	if o.Selected != nil && (o.Kind == KindStatistics || o.Changed != nil) {
+		return domain.Errorf(domain.CodeInvalid, "repository, author, state and label select among all documents of a kind: leave them out, or changed-since, or export a kind of documents")
 	}
 	if !o.Since.IsZero() && !o.Until.IsZero() && !o.Until.After(o.Since) {
 		return domain.Errorf(domain.CodeInvalid, "nothing lies between since %s and until %s: until must be later",
@@ -106,6 +114,8 @@ func Export(ctx context.Context, src Sources, o Options, w io.Writer) (rows int6
 		rows, err = statistics(ctx, src, o, w)
 	case o.Changed != nil:
 		rows, err = changed(ctx, src, o, w, src.Kinds.Table(string(o.Kind)))
+	case o.Selected != nil:
+		rows, err = selected(ctx, src, o, w, src.Kinds.Table(string(o.Kind)))
 	default:
 		rows, err = documents(ctx, src, o, w, src.Kinds.Table(string(o.Kind)))
 	}

@@ -15,6 +15,8 @@ var abouts = map[string]string{
 	"set-schedule":   "The whole policy is replaced. An empty one follows the schedule of all accounts.",
 	"delete-account": "Its credential is removed, its run is canceled and it is collected no more.",
 
+	"list-cursors": "All of them are in the answer. A resource without one is collected whole by the next run.",
+
 	"start-run":        "An account has one active run: while there is one, this is a conflict.",
 	"list-runs":        "next_before of an answer is the before of the next page; the last page has none.",
 	"get-run":          "ledger_summary says whether anything is missing: gaps is 0 only if everything that was announced is proven to be stored.",
@@ -26,6 +28,11 @@ var abouts = map[string]string{
 	"query-sql": "The statement is one SELECT in the SQL of the store, on the views that docs/sql.md lists; whatever else it reads or calls is refused by the " +
 		"engine of the store. It has 25 seconds, and nothing is noted in the audit log: it changes nothing.",
 
+	"list-queries": "There are 1,000 at most, and all are in the answer. They are kept beside the state, for all processes and people.",
+	"get-query":    "Its statement is run with POST /api/v1/sql.",
+	"save-query":   "The statement is not tried: what is wrong with it is told when it is run. Who may operate saves and removes; who may read runs.",
+	"remove-query": "Nothing but the name and the statement is removed.",
+
 	"search": "Words must all be there, \"phrases\" as they stand; -word excludes, begin* finds what begins like that (docs/search.md). Every document is " +
 		"read as it is now; behind says what the index has not read yet. A page can have fewer results than its limit and not be the last: next_cursor tells.",
 
@@ -34,6 +41,8 @@ var abouts = map[string]string{
 	"retry-job": "The run of the job goes on with it.",
 	"retry-jobs": "The filter says which failed jobs; at least one of its fields is needed. With dry_run nothing changes, and the answer says " +
 		"how many there are.",
+	"cancel-jobs": "The filter says which jobs that have not ended; at least one of its fields is needed. They are canceled with everything that is left of their runs, as a run " +
+		"without some of its jobs would pass for a whole one; what was stored stays. With dry_run nothing changes, and the answer says how many jobs match.",
 	"cancel-runs": "The filter says which active runs. With dry_run nothing changes, and the answer says how many there are.",
 	"purge-account": "Everything that is kept of the account is removed from every store, in small steps; what is left is a mark that it was " +
 		"there. An interrupted purge goes on by itself.",

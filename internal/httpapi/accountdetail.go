@@ -3,7 +3,9 @@ package httpapi
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -25,6 +27,7 @@ type accountDetailRoutes struct {
 	accountFinder
 	schedules *scheduleRoutes
 	quotas    *quotaRoutes
+	Reader    AccountReader
 	Lists     ListReader
 	Observer  Observer
 	Documents document.Reader
@@ -35,9 +38,28 @@ func (s *accountDetailRoutes) registerAccountDetails(api huma.API) {
 	const tag = "accounts"
 	register(s, api, operation{id: "get-account", method: http.MethodGet, path: "/api/v1/accounts/{id}", tag: tag,
 		summary: "Show an account: its state, quota, schedule, last run, documents and what it waits for", errors: []int{http.StatusNotFound}}, s.getAccount)
+	register(s, api, operation{id: "list-cursors", method: http.MethodGet, path: "/api/v1/accounts/{id}/cursors", tag: tag,
+		summary: "List up to when each resource of an account is collected", errors: []int{http.StatusNotFound}}, s.listCursors)
 	registerCheckedTask(s, api, operation{id: "purge-account", method: http.MethodPost, path: "/api/v1/accounts/{id}/purge", tag: tag,
 		summary: "Remove everything of an account from every store; a purge that was interrupted goes on",
 		errors:  []int{http.StatusNotFound, http.StatusConflict}}, s.purgeAccount)
+}
+
+// listCursors tells where the next run begins.
+func (s *accountDetailRoutes) listCursors(ctx context.Context, in *accountRef) (*body[wire.CursorList], error) {
+	a, err := s.account(ctx, in.ID, in.Source)
+	if err != nil {
+		return nil, err
+	}
+	cursors, err := s.Reader.Cursors(ctx, a.ID)
+	if err != nil {
+		return nil, err
+	}
+	list := wire.CursorList{Items: []wire.ResourceCursor{}}
+	for _, resource := range slices.Sorted(maps.Keys(cursors)) {
+		list.Items = append(list.Items, wire.ResourceCursor{Resource: resource, At: cursors[resource].UTC()})
+	}
+	return &body[wire.CursorList]{list}, nil
 }
 
 func (s *accountDetailRoutes) getAccount(ctx context.Context, in *accountRef) (*body[wire.AccountDetail], error) {

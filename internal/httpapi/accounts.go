@@ -23,6 +23,7 @@ type accountRoutes struct {
 	Lists        ListReader
 	Reader       AccountReader
 	Orchestrator AccountKeeper
+	Schedules    Scheduler
 }
 
 func (s *accountRoutes) registerAccounts(api huma.API) {
@@ -140,6 +141,7 @@ type listAccountsInput struct {
 	State  []string `query:"state" enum:"active,paused,deleted,purged" doc:"Only in these states, separated by commas; all but purged unless given"`
 	Cursor string   `query:"cursor" maxLength:"100" doc:"Where an earlier page ended"`
 	Limit  int      `query:"limit" minimum:"1" maximum:"1000" default:"1000"`
+	With   string   `query:"with" enum:"runs" doc:"runs adds the newest run of each account and when the next begins"`
 }
 
 func (s *accountRoutes) listAccounts(ctx context.Context, in *listAccountsInput) (*body[wire.AccountList], error) {
@@ -155,7 +157,36 @@ func (s *accountRoutes) listAccounts(ctx context.Context, in *listAccountsInput)
 		return nil, err
 	}
 	page, err := s.Lists.ListAccounts(ctx, q)
-	return &body[wire.AccountList]{listOf(page, same[domain.Account])}, err
+	list := listOf(page, func(a domain.Account) wire.AccountRow { return wire.AccountRow{Account: a} })
+	if err == nil && in.With != "" {
+		err = s.addRuns(ctx, list.Items)
+	}
+	return &body[wire.AccountList]{list}, err
+}
+
+// addRuns tells of accounts how their newest run is and when the next begins.
+func (s *accountRoutes) addRuns(ctx context.Context, rows []wire.AccountRow) error {
+	for i := range rows {
+		row := &rows[i]
+		newest, err := s.Lists.ListRuns(ctx, state.RunList{AccountID: row.ID, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(newest.Items) > 0 {
+			row.LastRun = &newest.Items[0]
+		}
+		if row.LastRun != nil && row.LastRun.Status.Active() {
+			continue
+		}
+		_, harvest, err := s.Schedules.Schedule(ctx, row.ID)
+		if err != nil {
+			return err
+		}
+		if !harvest.At.IsZero() {
+			row.NextRun = &harvest
+		}
+	}
+	return nil
 }
 
 type pauseInput struct {

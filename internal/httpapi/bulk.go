@@ -15,6 +15,7 @@ import (
 // BulkKeeper changes many jobs or runs at once; *engine.Engine is one.
 type BulkKeeper interface {
 	RetryJobs(ctx context.Context, q state.JobList, dry bool) (engine.Bulk, error)
+	CancelJobs(ctx context.Context, q state.JobList, reason string, dry bool) (engine.Bulk, error)
 	CancelRuns(ctx context.Context, q state.RunList, reason string, dry bool) (engine.Bulk, error)
 }
 
@@ -29,6 +30,8 @@ func (s *bulkRoutes) registerBulk(api huma.API) {
 	refused := []int{http.StatusNotFound, http.StatusUnprocessableEntity}
 	register(s, api, operation{id: "retry-jobs", method: http.MethodPost, path: "/api/v1/jobs/retry", tag: "jobs",
 		summary: "Retry the failed jobs that a filter selects, a batch at a time, and resume their runs", errors: refused}, s.retryJobs)
+	register(s, api, operation{id: "cancel-jobs", method: http.MethodPost, path: "/api/v1/jobs/cancel", tag: "jobs",
+		summary: "Cancel the unfinished jobs that a filter selects, with the runs they are of, a batch at a time", errors: refused}, s.cancelJobs)
 	register(s, api, operation{id: "cancel-runs", method: http.MethodPost, path: "/api/v1/runs/cancel", tag: "runs",
 		summary: "Cancel the active runs that a filter selects, a batch at a time", errors: refused}, s.cancelRuns)
 }
@@ -55,23 +58,38 @@ func bulkAnswer(b engine.Bulk, dry bool) *body[wire.BulkAnswer] {
 }
 
 func (s *bulkRoutes) retryJobs(ctx context.Context, in *body[wire.JobsRequest]) (*body[wire.BulkAnswer], error) {
-	req := in.Body
-	if err := needFilter(req.All, req.Run != 0 || req.Account != "" || req.Type != "" || req.Error != ""); err != nil {
-		return nil, err
-	}
-	kind, err := failureKind(req.Error)
+	q, err := s.jobs(ctx, &in.Body)
 	if err != nil {
 		return nil, err
 	}
-	q := state.JobList{RunID: req.Run, Type: req.Type, ErrorKind: kind, Limit: req.Limit}
+	done, err := s.Orchestrator.RetryJobs(ctx, q, in.Body.DryRun)
+	return bulkAnswer(done, in.Body.DryRun), err
+}
+
+// jobs reads which jobs are meant.
+func (s *bulkRoutes) jobs(ctx context.Context, req *wire.JobsRequest) (q state.JobList, err error) {
+	if err := needFilter(req.All, req.Run != 0 || req.Account != "" || req.Type != "" || req.Error != ""); err != nil {
+		return q, err
+	}
+	q = state.JobList{RunID: req.Run, Type: req.Type, Limit: req.Limit}
+	if q.ErrorKind, err = failureKind(req.Error); err != nil {
+		return q, err
+	}
 	if q.After, err = position(req.Cursor, 0); err != nil {
+		return q, err
+	}
+	q.AccountID, err = s.accountID(ctx, req.Account, req.Source)
+	return q, err
+}
+
+func (s *bulkRoutes) cancelJobs(ctx context.Context, in *body[wire.CancelJobsRequest]) (*body[wire.BulkAnswer], error) {
+	q, err := s.jobs(ctx, &in.Body.JobsRequest)
+	if err != nil {
 		return nil, err
 	}
-	if q.AccountID, err = s.accountID(ctx, req.Account, req.Source); err != nil {
-		return nil, err
-	}
-	done, err := s.Orchestrator.RetryJobs(ctx, q, req.DryRun)
-	return bulkAnswer(done, req.DryRun), err
+	reason := reasonOr(&wire.ReasonRequest{Reason: in.Body.Reason}, "canceled on request")
+	done, err := s.Orchestrator.CancelJobs(ctx, q, reason, in.Body.DryRun)
+	return bulkAnswer(done, in.Body.DryRun), err
 }
 
 func (s *bulkRoutes) cancelRuns(ctx context.Context, in *body[wire.RunsRequest]) (*body[wire.BulkAnswer], error) {

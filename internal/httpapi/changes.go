@@ -73,6 +73,7 @@ type changesInput struct {
 	Kind    []string `query:"kind,explode" maxItems:"100" doc:"Only of these kinds, by the names of their tables; that an account was purged is told in any case"`
 	Account []string `query:"account,explode" maxItems:"1000" doc:"Only of these accounts: an id or a login each"`
 	Source  string   `query:"source" maxLength:"50" doc:"Where logins are looked up"`
+	ID      []string `query:"id,explode" maxItems:"100" doc:"Only of documents with these ids, as their tables have them; that an account was purged is told in any case"`
 	Limit   int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"How many at most; a stream has no limit"`
 	LastID  string   `header:"Last-Event-ID" maxLength:"20" doc:"The id of the last event that the reader has, instead of after; a browser sends it when it reconnects"`
 	Accept  string   `header:"Accept" doc:"text/event-stream follows the changes"`
@@ -104,7 +105,7 @@ func (s *changeRoutes) following(ctx context.Context, in *changesInput) (*follow
 	if s.Feed == nil {
 		return nil, noFeed()
 	}
-	f := &followChanges{changeRoutes: s, accounts: map[int64]domain.Account{}}
+	f := &followChanges{changeRoutes: s, names: in.ID, accounts: map[int64]domain.Account{}}
 	// Lists of one parameter are as usual as repeated ones; no name has a comma.
 	for plural := range strings.SplitSeq(strings.Join(in.Kind, ","), ",") {
 		if plural == "" && len(in.Kind) == 0 {
@@ -150,9 +151,10 @@ func noFeed() error {
 // followChanges reads the feed from a position on.
 type followChanges struct {
 	*changeRoutes
-	// tables and only restrict it, if there are any.
+	// tables, only and names restrict it, if there are any.
 	tables   []document.Kind
 	only     []int64
+	names    []string
 	accounts map[int64]domain.Account
 	bounds   document.Bounds
 	// position is what was looked at, and told what the reader knows of that.
@@ -161,8 +163,11 @@ type followChanges struct {
 }
 
 func (f *followChanges) asked(c *document.Change) bool {
-	return (len(f.only) == 0 || slices.Contains(f.only, c.Account)) &&
-		(len(f.tables) == 0 || c.What == document.Purged || slices.Contains(f.tables, c.Kind))
+	if len(f.only) > 0 && !slices.Contains(f.only, c.Account) {
+		return false
+	}
+	return c.What == document.Purged ||
+		(len(f.tables) == 0 || slices.Contains(f.tables, c.Kind)) && (len(f.names) == 0 || slices.Contains(f.names, c.Name))
 }
 
 // next reads on, and returns what of it was asked for; more says that there may be

@@ -28,6 +28,7 @@ var bodies = map[string]any{
 	"verify-archive":   wire.ArchiveVerifyRequest{Source: "maplestory", Days: []string{exampleDay}},
 	"restore-archive":  wire.ArchiveRestoreRequest{Source: "maplestory", From: exampleDay, To: exampleDay},
 	"query-sql":        wire.SQLRequest{Query: "SELECT account, count(*) AS commits FROM commits GROUP BY account", Limit: 100},
+	"save-query":       wire.QueryRequest{Query: "SELECT account, count(*) AS commits FROM commits GROUP BY account", About: "Commits of each account"},
 	"github-hook":      `{"action":"opened","repository":{"owner":{"login":"octocat"}}}`,
 }
 
@@ -55,7 +56,7 @@ var pathSamples = []struct {
 	value any
 }{
 	{"/api/v1/accounts/", "octocat"}, {"/api/v1/stats/", "octocat"}, {"/api/v1/quota/", "octocat"}, {"/api/v1/runs/", 12}, {"/api/v1/jobs/", 345},
-	{"/api/v1/timers/", "trial-ends:42"}, {"/api/v1/dlq/", exampleLetter},
+	{"/api/v1/timers/", "trial-ends:42"}, {"/api/v1/queries/", "commits-by-account"}, {"/api/v1/dlq/", exampleLetter},
 }
 
 // giveExamples gives an operation examples of what it is sent and what it

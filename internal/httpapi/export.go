@@ -35,6 +35,8 @@ type exportRoutes struct {
 	Feed       document.Feed
 	Finder     document.Finder
 	Statistics StatisticsReader
+	// lists read what selects among documents.
+	lists *documentRoutes
 }
 
 func (s *exportRoutes) registerExport(api huma.API) {
@@ -59,13 +61,18 @@ func (s *exportRoutes) registerExport(api huma.API) {
 }
 
 type exportInput struct {
-	Kind    string   `query:"kind" required:"true"`
-	Format  string   `query:"format" default:"jsonl" enum:"jsonl,csv,parquet"`
-	Account []string `query:"account,explode" maxItems:"1000" doc:"Only of these accounts: an id or a login each; all accounts if none is given"`
-	Source  string   `query:"source" maxLength:"50" doc:"Where logins are looked up"`
-	Since   string   `query:"since" maxLength:"50" doc:"Only what was created, or committed, at that time or later: RFC 3339, or a day in UTC"`
-	Until   string   `query:"until" maxLength:"50" doc:"Only what was created, or committed, before that time"`
-	Changed string   `query:"changed_since" maxLength:"20" doc:"Only documents that have changed after this position of the feed, each once and as it is now; the header Sluice-Position says where to go on the next time"`
+	Kind       string   `query:"kind" required:"true"`
+	Format     string   `query:"format" default:"jsonl" enum:"jsonl,csv,parquet"`
+	Account    []string `query:"account,explode" maxItems:"1000" doc:"Only of these accounts: an id or a login each; all accounts if none is given"`
+	Source     string   `query:"source" maxLength:"50" doc:"Where logins are looked up"`
+	Since      string   `query:"since" maxLength:"50" doc:"Only what was created, or committed, at that time or later: RFC 3339, or a day in UTC"`
+	Until      string   `query:"until" maxLength:"50" doc:"Only what was created, or committed, before that time"`
+	Repository string   `query:"repository" maxLength:"300" doc:"Only of this repository: its id, or its full name such as octocat/hello-world"`
+	Author     string   `query:"author" maxLength:"200" doc:"Only by this login, in whatever case"`
+	State      string   `query:"state" maxLength:"50" doc:"Only in this state, such as open or closed"`
+	Label      string   `query:"label" maxLength:"300" doc:"Only with this label, or topic of a repository"`
+	Deleted    string   `query:"deleted" enum:"true,false" doc:"Only what the upstream shows no longer, or only what it shows; both if it is left out"`
+	Changed    string   `query:"changed_since" maxLength:"20" doc:"Only documents that have changed after this position of the feed, each once and as it is now; the header Sluice-Position says where to go on the next time"`
 }
 
 // exportOptions reads and checks a request.
@@ -80,6 +87,9 @@ func (s *exportRoutes) exportOptions(ctx context.Context, in *exportInput) (o ex
 		return o, domain.Errorf(domain.CodeInvalid, "until: %w", err)
 	}
 	if err := s.changedSince(ctx, in.Changed, &o); err != nil {
+		return o, err
+	}
+	if err := s.selected(ctx, in, &o); err != nil {
 		return o, err
 	}
 	if err := o.Check(s.kinds); err != nil {
@@ -97,6 +107,27 @@ func (s *exportRoutes) exportOptions(ctx context.Context, in *exportInput) (o ex
 		o.Accounts = append(o.Accounts, a)
 	}
 	return o, nil
+}
+
+// selected reads what documents must be like beside their kind and account.
+func (s *exportRoutes) selected(ctx context.Context, in *exportInput, o *export.Options) error {
+	if in.Repository+in.Author+in.State+in.Label+in.Deleted == "" || in.Kind == string(export.KindStatistics) {
+		return nil
+	}
+	kind, err := s.lists.table(in.Kind)
+	if err != nil {
+		return err
+	}
+	list := documentsInput{
+		Kind: in.Kind, Source: in.Source, Repository: in.Repository, Author: in.Author, State: in.State, Label: in.Label, Deleted: in.Deleted,
+		CreatedFrom: in.Since, CreatedUntil: in.Until, Sort: string(document.SortName),
+	}
+	if len(in.Account) == 1 {
+		list.Account = in.Account[0]
+	}
+	selection, err := s.lists.selection(ctx, kind, &list)
+	o.Selected = &selection
+	return err
 }
 
 // changedSince reads from which position on changes are exported.
@@ -124,7 +155,7 @@ func (s *exportRoutes) export(ctx context.Context, hctx huma.Context, operation 
 	defer cancel()
 	answer := &exportAnswer{w: w, control: http.NewResponseController(w), options: o}
 	out := bufio.NewWriterSize(answer, exportHeld)
-	rows, err := export.Export(ctx, export.Sources{Documents: s.Documents, Feed: s.Feed, Finder: s.Finder, Kinds: s.kinds, Statistics: s.Reader, Ranking: s.Statistics}, o, out)
+	rows, err := export.Export(ctx, export.Sources{Documents: s.Documents, Feed: s.Feed, Finder: s.Finder, Lister: s.lists.Lister, Kinds: s.kinds, Statistics: s.Reader, Ranking: s.Statistics}, o, out)
 	if err == nil {
 		err = out.Flush()
 	}

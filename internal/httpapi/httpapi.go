@@ -8,7 +8,7 @@
 //   - httpapi.go: what the API needs (Deps), and how it is put together (New).
 //   - A file for each group of routes, with a type that has what the group needs:
 //     accounts.go, schedules.go, runs.go, jobs.go, quota.go, stats.go, export.go,
-//     documents.go, changes.go, sql.go, search.go, timers.go and completions.go, snapshots.go, deadletters.go, archive*.go,
+//     documents.go, changes.go, sql.go, saved.go, search.go, timers.go and completions.go, snapshots.go, deadletters.go, archive*.go,
 //     hooks.go, events.go, probes.go, debug.go.
 //   - bodies.go: bodies as they must be; unread.go: those that nobody reads.
 //   - problem.go and problemkinds.go: errors as problems; stream.go: server-sent
@@ -40,6 +40,7 @@ import (
 	"sluice/internal/engine"
 	"sluice/internal/query"
 	"sluice/internal/quota"
+	"sluice/internal/record"
 	"sluice/internal/source"
 	"sluice/internal/state"
 	"sluice/internal/traces"
@@ -100,6 +101,7 @@ type AccountReader interface {
 	AccountByLogin(ctx context.Context, source, login string) (domain.Account, error)
 	Accounts(ctx context.Context) ([]domain.Account, error)
 	AccountStatistics(ctx context.Context, account int64) ([]byte, bool, error)
+	Cursors(ctx context.Context, account int64) (map[string]time.Time, error)
 }
 
 // RunReader reads runs and their jobs.
@@ -133,6 +135,8 @@ type Deps struct {
 	Lister document.Lister
 	// Queries answers SQL; nil where the store of the documents speaks none.
 	Queries query.Store
+	// Records keeps the queries that people save; nil keeps them in this process.
+	Records record.Store
 	// Search may be nil: then no index of words is kept, and its route says so.
 	Search Searcher
 	Timers Timers
@@ -226,6 +230,9 @@ func New(d Deps, o Options) http.Handler {
 		d.Lifecycle = NewLifecycle()
 		d.Lifecycle.Ready()
 	}
+	if d.Records == nil {
+		d.Records = record.NewMemory()
+	}
 	s := &server{
 		common: &common{Log: d.Log, Lifecycle: d.Lifecycle, Sources: d.Sources, kinds: source.Kinds(d.Sources)},
 		mux:    http.NewServeMux(), shadowed: map[string]bool{},
@@ -263,18 +270,20 @@ func (s *server) registerGroups(api huma.API, d Deps) {
 	c, find := s.common, accountFinder{d.Reader, s.firstSource()}
 	quotas := &quotaRoutes{c, find, d.Reader, d.Quota, d.Observer, d.Orchestrator}
 	schedules := &scheduleRoutes{c, find, d.Reader, d.Orchestrator}
-	(&accountRoutes{c, find, d.Reader, d.Reader, d.Orchestrator}).registerAccounts(api)
-	(&accountDetailRoutes{c, find, schedules, quotas, d.Reader, d.Observer, d.Documents, d.Orchestrator}).registerAccountDetails(api)
+	(&accountRoutes{c, find, d.Reader, d.Reader, d.Orchestrator, d.Orchestrator}).registerAccounts(api)
+	(&accountDetailRoutes{c, find, schedules, quotas, d.Reader, d.Reader, d.Observer, d.Documents, d.Orchestrator}).registerAccountDetails(api)
 	(&runRoutes{c, find, d.Reader, d.Reader, d.Observer, d.Orchestrator}).registerRuns(api)
 	(&jobRoutes{c, find, d.Reader, d.Reader, d.Orchestrator}).registerJobs(api)
 	(&bulkRoutes{c, find, d.Orchestrator}).registerBulk(api)
 	quotas.registerQuota(api)
 	(&eventRoutes{c, d.Reader, d.Observer}).registerEvents(api)
 	(&statsRoutes{c, find, d.Statistics}).registerStats(api)
-	(&exportRoutes{c, find, d.Reader, d.Documents, d.Feed, d.Finder, d.Statistics}).registerExport(api)
-	(&documentRoutes{c, find, d.Reader, d.Documents, d.Lister, d.Finder}).registerDocuments(api)
+	lists := &documentRoutes{c, find, d.Reader, d.Documents, d.Lister, d.Finder}
+	(&exportRoutes{c, find, d.Reader, d.Documents, d.Feed, d.Finder, d.Statistics, lists}).registerExport(api)
+	lists.registerDocuments(api)
 	(&changeRoutes{c, find, d.Reader, d.Observer, d.Feed}).registerChanges(api)
 	(&sqlRoutes{c, d.Queries}).registerSQL(api)
+	(&savedRoutes{c, query.NewSaved(d.Records, time.Now)}).registerSaved(api)
 	(&searchRoutes{c, find, d.Search}).registerSearch(api)
 	(&timerRoutes{c, d.Timers}).registerTimers(api)
 	(&debugRoutes{c, d.Redis}).registerDebug(api)

@@ -92,6 +92,36 @@ func TestBulkRetry(t *testing.T) {
 	}
 }
 
+// TestBulkCancelOfJobs cancels what matches with the runs that it is of.
+func TestBulkCancelOfJobs(t *testing.T) {
+	onCall, release := holdCalls()
+	c := newCaller(t, apitest.Options{OnCall: onCall, NoopJobs: 3})
+	t.Cleanup(release) // which is before the engine is stopped
+	for _, login := range []string{"ann", "bob"} {
+		c.signup("noop", login, login+"-token", http.StatusCreated)
+	}
+	const path = "/api/v1/jobs/cancel"
+	var dry, one, none wire.BulkAnswer
+	c.refused(http.MethodPost, path, `{"reason":"all of them"}`, http.StatusUnprocessableEntity, domain.CodeInvalid)
+	c.do(http.MethodPost, path, `{"account":"bob","source":"noop","dry_run":true}`, http.StatusOK, &dry)
+	if dry.Matched == 0 || dry.Changed != 0 || !dry.DryRun {
+		t.Errorf("a dry run says %+v", dry)
+	}
+	c.do(http.MethodPost, path, `{"account":"bob","source":"noop","reason":"not needed"}`, http.StatusOK, &one)
+	if one.Matched != dry.Matched || one.Changed != dry.Matched || one.Skipped != 0 {
+		t.Errorf("got %+v", one)
+	}
+	c.do(http.MethodPost, path, `{"account":"bob","source":"noop"}`, http.StatusOK, &none)
+	if none.Matched != 0 {
+		t.Errorf("once more: %+v", none)
+	}
+	var list wire.RunList
+	c.do(http.MethodGet, "/api/v1/runs", "", http.StatusOK, &list)
+	if len(list.Items) != 2 || list.Items[0].Status != domain.RunCanceled || list.Items[0].Reason != "not needed" || !list.Items[1].Status.Active() {
+		t.Errorf("got %+v", list)
+	}
+}
+
 func TestBulkCancel(t *testing.T) {
 	onCall, release := holdCalls()
 	c := newCaller(t, apitest.Options{OnCall: onCall})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sluice/internal/client"
 	"sluice/internal/domain"
@@ -28,16 +29,9 @@ func (s *site) nextPage(v *visit, cursor string) string {
 	return s.Prefix + with(v.r.URL, "cursor", cursor)
 }
 
-// accountRow is an account in the list.
-type accountRow struct {
-	domain.Account
-	LastRun *domain.Run
-	Next    *domain.Harvest
-}
-
 func (s *site) accounts(ctx context.Context, v *visit) (*page, error) {
 	d := struct {
-		Rows                       []accountRow
+		Rows                       []wire.AccountRow
 		Source, State, Login, Next string
 		Sources                    []source.Description
 		Filtered                   bool
@@ -49,12 +43,12 @@ func (s *site) accounts(ctx context.Context, v *visit) (*page, error) {
 		// A login is looked up; who is not known is an empty list.
 		a, err := v.AccountDetail(ctx, d.Login)
 		if err == nil {
-			list.Items = append(list.Items, a.Account)
+			list.Items = append(list.Items, wire.AccountRow{Account: a.Account, LastRun: a.LastRun, NextRun: a.Schedule.Next})
 		} else if domain.CodeOf(err) != domain.CodeNotFound {
 			return nil, err
 		}
 	} else {
-		f := client.AccountFilter{Source: d.Source, Page: client.Page{Cursor: v.query("cursor"), Limit: listLimit}}
+		f := client.AccountFilter{Source: d.Source, Runs: true, Page: client.Page{Cursor: v.query("cursor"), Limit: listLimit}}
 		if d.State != "" {
 			f.States = []string{d.State}
 		}
@@ -63,20 +57,7 @@ func (s *site) accounts(ctx context.Context, v *visit) (*page, error) {
 			return nil, err
 		}
 	}
-	for _, a := range list.Items {
-		row := accountRow{Account: a}
-		runs, err := v.Runs(ctx, client.RunFilter{Account: strconv.FormatInt(a.ID, 10), Page: client.Page{Limit: 1}})
-		if err != nil {
-			return nil, err
-		}
-		if len(runs.Items) > 0 {
-			row.LastRun = &runs.Items[0]
-		}
-		if plan, err := v.Schedule(ctx, strconv.FormatInt(a.ID, 10)); err == nil {
-			row.Next = plan.Next
-		}
-		d.Rows = append(d.Rows, row)
-	}
+	d.Rows = list.Items
 	d.Next = s.nextPage(v, list.NextCursor)
 	return &page{Title: "Accounts", Template: "accounts.html", Nav: "accounts", Stream: "/api/v1/events", Every: 10, Data: d}, nil
 }
@@ -94,9 +75,13 @@ type accountData struct {
 	Kinds     []kindCount
 	// Ledger is that of the last run: what is not known to be stored, and why.
 	Ledger *wire.LedgerSummary
-	// Repositories are the newest of its own; their absence is in Unread.
-	Repositories *wire.SQLAnswer
+	// Repositories are those of its own that were pushed to last.
+	Repositories []repository
 	Unread       string
+	// Cursors are up to when resources are collected, the oldest first; Hidden is how
+	// many more there are.
+	Cursors []wire.ResourceCursor
+	Hidden  int
 }
 
 type kindCount struct {
@@ -138,19 +123,46 @@ func (s *site) account(ctx context.Context, v *visit) (*page, error) {
 			d.Ledger = &run.LedgerSummary
 		}
 	}
-	d.Repositories = repositoriesOf(ctx, v, detail.Login)
+	cursors, err := v.Cursors(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(cursors.Items, func(a, b wire.ResourceCursor) int { return a.At.Compare(b.At) })
+	d.Cursors = cursors.Items[:min(len(cursors.Items), shownCursors)]
+	d.Hidden = len(cursors.Items) - len(d.Cursors)
+	d.Repositories = repositoriesOf(ctx, v, detail.Login, cursors.Items)
 	return &page{Title: detail.Login, Template: "account.html", Nav: "accounts", Stream: "/api/v1/events", Every: 10, Data: d}, nil
 }
 
-// repositoriesOf are the repositories of an account that were pushed to last; nil
+// shownCursors is how many cursors the page of an account shows.
+const shownCursors = 30
+
+// repository is a repository of an account; Until is up to when all of it is
+// collected, zero if that is not known.
+type repository struct {
+	Name, Language, Stars, Pushed string
+	Until                         time.Time
+}
+
+// repositoriesOf are the repositories of an account that were pushed to last; none
 // where the store cannot be asked.
-func repositoriesOf(ctx context.Context, v *visit, login string) *wire.SQLAnswer {
-	answer, err := v.SQL(ctx, wire.SQLRequest{Limit: 15, Query: "SELECT full_name AS repository, language, stars, pushed_at FROM repositories WHERE account = '" +
-		strings.ReplaceAll(login, "'", "''") + "' AND NOT deleted ORDER BY pushed_at DESC"})
+func repositoriesOf(ctx context.Context, v *visit, login string, cursors []wire.ResourceCursor) (all []repository) {
+	answer, err := v.SQL(ctx, wire.SQLRequest{Limit: 15, Query: "SELECT id, full_name, language, stars, pushed_at FROM repositories WHERE account = " +
+		literal(login) + " AND NOT deleted ORDER BY pushed_at DESC"})
 	if err != nil {
 		return nil
 	}
-	return &answer
+	for _, row := range answer.Rows {
+		r := repository{Name: value(row[1]), Language: value(row[2]), Stars: value(row[3]), Pushed: instantText(row[4])}
+		for _, c := range cursors {
+			// The oldest counts: what came after it may be missing of something.
+			if strings.HasSuffix(c.Resource, "repo:"+value(row[0])) && (r.Until.IsZero() || c.At.Before(r.Until)) {
+				r.Until = c.At
+			}
+		}
+		all = append(all, r)
+	}
+	return all
 }
 
 // What buttons on accounts do.

@@ -20,7 +20,9 @@ var actions = map[string]action{
 	"add-account": addAccount, "start-run": startRun, "pause-account": pauseAccount, "resume-account": resumeAccount, "renew-token": renewToken,
 	"set-schedule": setSchedule, "purge-account": purgeAccount,
 	"cancel-run": cancelRun, "resume-run": resumeRun, "set-priority": setPriority, "cancel-runs": cancelRuns,
-	"retry-job": retryJob, "retry-jobs": retryJobs,
+	"retry-job": retryJob, "retry-jobs": retryJobs, "cancel-jobs": cancelJobs,
+	"redrive-sink": redriveSink, "discard-sink": discardSink,
+	"save-query": saveQuery, "remove-query": removeQuery,
 	"refresh": refreshKey, "redrive": redrive, "discard": discard,
 	"set-timer": setTimer, "move-timer": moveTimer, "cancel-timer": cancelTimer, "redeliver-timer": redeliverTimer, "detect-missed": detectMissed,
 	makesToken: createToken, "revoke-token": revokeToken, "reset-quota": resetQuota,
@@ -47,10 +49,39 @@ func (s *site) act(w http.ResponseWriter, r *http.Request) {
 		s.render(w, r, http.StatusOK, &page{Title: "A new token", Template: "token.html", Nav: "system", Data: done}, v)
 		return
 	}
+	next := local(r.PostForm.Get("next"))
 	if err != nil {
-		s.say(w, r, flash{message(err), true})
-	} else {
-		s.say(w, r, flash{done, false})
+		s.showAgain(w, r, next, &refusedForm{action: r.PathValue("name"), form: r.PostForm, text: message(err), status: v.calls.status(w, err)})
+		return
 	}
-	s.redirect(w, r, local(r.PostForm.Get("next")))
+	s.say(w, r, done)
+	s.redirect(w, r, next)
+}
+
+// refusedForm is a form that was refused, so that the page which had it can show what
+// was typed.
+type refusedForm struct {
+	action string
+	form   url.Values
+	text   string
+	status int
+}
+
+type refusedKey struct{}
+
+func refusedOf(r *http.Request) *refusedForm {
+	f, _ := r.Context().Value(refusedKey{}).(*refusedForm)
+	return f
+}
+
+// showAgain answers a form that was refused with the page that it stands on.
+func (s *site) showAgain(w http.ResponseWriter, r *http.Request, at string, f *refusedForm) {
+	if f.status == http.StatusUnauthorized {
+		f.status = http.StatusForbidden
+	}
+	// local has read it already.
+	u, _ := url.Parse(at)
+	again := r.Clone(context.WithValue(r.Context(), refusedKey{}, f))
+	again.Method, again.URL, again.Form, again.PostForm, again.Body = http.MethodGet, u, nil, nil, http.NoBody
+	s.mux.ServeHTTP(w, again)
 }

@@ -22,6 +22,18 @@ type inProcess struct {
 	// key is that of what a form asks for; "" for none.
 	key   string
 	calls int
+	// retryAfter is when the API hears this address again, if it has refused to.
+	retryAfter string
+}
+
+// status is that of a page that shows an error: who tried too many tokens is told
+// when to come back.
+func (t *inProcess) status(w http.ResponseWriter, err error) int {
+	if t == nil || t.retryAfter == "" {
+		return statusOf(err)
+	}
+	w.Header().Set("Retry-After", t.retryAfter)
+	return http.StatusTooManyRequests
 }
 
 // passed are what a browser, or the proxy before it, says of a request.
@@ -47,6 +59,9 @@ func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer := &held{header: http.Header{}}
 	t.api.ServeHTTP(answer, r)
 	answer.WriteHeader(http.StatusOK)
+	if answer.status == http.StatusTooManyRequests {
+		t.retryAfter = answer.header.Get("Retry-After")
+	}
 	return &http.Response{
 		StatusCode: answer.status, Status: http.StatusText(answer.status), Header: answer.header, Request: r,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: io.NopCloser(&answer.body), ContentLength: int64(answer.body.Len()),
@@ -54,10 +69,10 @@ func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // calling is a client of the API for whoever has sent a request.
-func (s *site) calling(r *http.Request, token, key string) (*client.Client, *http.Client, error) {
-	hc := &http.Client{Transport: &inProcess{api: s.api, browser: r, key: key}}
-	c, err := client.New(ownAddress, token, hc)
-	return c, hc, err
+func (s *site) calling(r *http.Request, token, key string) (*client.Client, *inProcess, error) {
+	calls := &inProcess{api: s.api, browser: r, key: key}
+	c, err := client.New(ownAddress, token, &http.Client{Transport: calls})
+	return c, calls, err
 }
 
 // ownAddress stands for the service in what is said of it.

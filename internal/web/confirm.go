@@ -36,6 +36,8 @@ func (*site) confirm(ctx context.Context, v *visit) (*page, error) {
 	switch d.Action {
 	case "retry-jobs":
 		err = d.countJobs(ctx, v, q)
+	case "cancel-jobs":
+		err = d.countUnfinished(ctx, v, q)
 	case "cancel-runs":
 		err = d.countRuns(ctx, v, q)
 	case "redrive", "discard":
@@ -62,6 +64,19 @@ func (d *confirmData) countJobs(ctx context.Context, v *visit, q url.Values) err
 	return d.count(func(cursor string) (wire.BulkAnswer, error) {
 		req.Cursor = cursor
 		return v.RetryJobs(ctx, req)
+	})
+}
+
+func (d *confirmData) countUnfinished(ctx context.Context, v *visit, q url.Values) error {
+	d.Title, d.Question, d.Button, d.Back = "Cancel jobs", "jobs that have not ended match. They are canceled with everything that is left of their runs; what was stored stays.", "Cancel them", "/jobs"
+	req, err := jobsRequest(q)
+	if err != nil {
+		return err
+	}
+	req.DryRun = true
+	return d.count(func(cursor string) (wire.BulkAnswer, error) {
+		req.Cursor = cursor
+		return v.CancelJobs(ctx, wire.CancelJobsRequest{JobsRequest: req})
 	})
 }
 

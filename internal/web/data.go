@@ -1,79 +1,74 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/url"
-	"strconv"
 	"strings"
 
+	"sluice/internal/client"
 	"sluice/internal/domain"
 	"sluice/internal/export"
 	"sluice/internal/httpapi/wire"
 	"sluice/internal/source"
 )
 
-// examples are statements that people begin with.
-var examples = []struct{ About, SQL string }{
-	{"Commits by month", "SELECT substr(cast(authored_at AS char(40)), 1, 7) AS month, count(*) AS commits FROM commits WHERE NOT deleted GROUP BY 1 ORDER BY 1"},
-	{"Busiest repositories", "SELECT repository, count(*) AS commits FROM commits WHERE NOT deleted GROUP BY repository ORDER BY commits DESC"},
-	{"Open issues", "SELECT repository, number, title, author, created_at FROM issues WHERE state = 'open' AND NOT deleted ORDER BY created_at DESC"},
-	{"Merged pull requests by author", "SELECT author, count(*) AS merged FROM pulls WHERE merged_at IS NOT NULL GROUP BY author ORDER BY merged DESC"},
+// dataData is what the page of the data shows: documents of a kind that match
+// filters, or those of all kinds that have words.
+type dataData struct {
+	Kinds []string
+	Kind  string
+	// Words are searched for; then Found are the documents that have them.
+	Words string
+	Found *found
+	// List are documents of the kind; nil where words are searched for.
+	List *listing
+	// Filter is what the fields of the form hold.
+	Filter   map[string]string
+	Filtered bool
+	Export   url.Values
+	Same     []sameAs
 }
 
-// sqlRows is how many rows of an answer the page shows, and chartRows how many a
-// chart has at most.
-const sqlRows, chartRows = 200, 60
+// documentFilters are the filters of a list of documents, as its address has them.
+var documentFilters = []string{"account", "repository", "author", "state", "label", "created_from", "created_until", "deleted", "sort"}
 
 func (s *site) data(ctx context.Context, v *visit) (*page, error) {
-	d := &dataData{Kind: v.query("kind"), Account: v.query("account"), SQL: strings.TrimSpace(v.query("sql")), Kinds: export.Kinds(source.Kinds(s.Sources))}
-	for _, e := range examples {
-		d.Examples = append(d.Examples, example{e.About, "/data?" + url.Values{"sql": {e.SQL}}.Encode()})
+	d := &dataData{Kind: v.query("kind"), Words: v.query("q"), Kinds: export.Kinds(source.Kinds(s.Sources)), Filter: map[string]string{}}
+	for _, name := range documentFilters {
+		d.Filter[name] = v.query(name)
+		d.Filtered = d.Filtered || d.Filter[name] != ""
+	}
+	p := &page{Title: "Data", Template: "data.html", Nav: "data", Data: d}
+	var err error
+	if d.Words != "" {
+		d.Found, err = s.search(ctx, v, d)
+		return p, err
 	}
 	if d.Kind == "" && len(d.Kinds) > 0 {
 		d.Kind = d.Kinds[0]
 	}
 	d.Export = url.Values{"kind": {d.Kind}}
-	if d.Account != "" {
-		d.Export.Set("account", d.Account)
-	}
-	if d.SQL == "" && listable(s.Sources, d.Kind) {
-		var err error
-		if d.List, err = s.documents(ctx, v, d.Kind); err != nil {
-			return nil, err
+	for exported, name := range map[string]string{
+		"account": "account", "repository": "repository", "author": "author", "state": "state", "label": "label", "deleted": "deleted",
+		"since": "created_from", "until": "created_until",
+	} {
+		if text := d.Filter[name]; text != "" {
+			d.Export.Set(exported, text)
 		}
 	}
-	if d.SQL != "" {
-		answer, err := v.SQL(ctx, wire.SQLRequest{Query: d.SQL, Limit: sqlRows})
-		if err != nil && domain.CodeOf(err) == domain.CodeUnauthorized {
-			return nil, err
-		}
-		if err != nil {
-			d.Wrong = message(err)
-		} else {
-			d.Answer = &answer
-			d.Chart, d.ChartOf = chartOf(answer)
-		}
+	if !listable(s.Sources, d.Kind) {
+		d.Same = []sameAs{{"curl", "curl " + s.auth(v) + quoted(s.address(v, d.Download("csv")))}, {"Command line", "sluice export --kind " + d.Kind + " --format csv"}}
+		return p, nil
 	}
-	return &page{Title: "Data", Template: "data.html", Nav: "data", Data: d}, nil
+	if d.List, err = s.documents(ctx, v, d); err != nil {
+		return nil, err
+	}
+	d.Same = s.sameList(v, d)
+	return p, nil
 }
 
-type example struct{ About, Link string }
-
-// dataData is what the page of the data shows.
-type dataData struct {
-	Kinds         []string
-	Kind, Account string
-	Export        url.Values
-	SQL, Wrong    string
-	Answer        *wire.SQLAnswer
-	Chart         []column
-	ChartOf       string
-	Examples      []example
-	// List are documents of the kind; nil while a statement is shown.
-	List *listing
-}
-
-// Download is the address of an export in a format.
+// Download is the address of an export of what is selected, in a format.
 func (d *dataData) Download(format string) string {
 	q := url.Values{"format": {format}}
 	for name, values := range d.Export {
@@ -82,19 +77,95 @@ func (d *dataData) Download(format string) string {
 	return "/api/v1/export?" + q.Encode()
 }
 
-// chartOf draws an answer whose last column has numbers and whose first names them.
-func chartOf(a wire.SQLAnswer) ([]column, string) {
-	last := len(a.Columns) - 1
-	if last < 1 || len(a.Rows) < 2 || len(a.Rows) > chartRows {
-		return nil, ""
-	}
-	counts, names := make([]int64, len(a.Rows)), make([]string, len(a.Rows))
-	for i, row := range a.Rows {
-		n, err := strconv.ParseFloat(string(row[last]), 64)
-		if err != nil || n < 0 {
-			return nil, ""
+// sameList is a list of documents as others ask for it.
+func (s *site) sameList(v *visit, d *dataData) []sameAs {
+	q, command := url.Values{}, "sluice doc list "+d.Kind
+	for _, name := range documentFilters {
+		if text := d.Filter[name]; text != "" {
+			q.Set(name, text)
+			command += " --" + strings.ReplaceAll(name, "_", "-") + " " + quoted(text)
 		}
-		counts[i], names[i] = int64(n), value(row[0])
 	}
-	return histogram(counts, names, 960, 140), a.Columns[last] + " by " + a.Columns[0]
+	path := "/api/v1/documents/" + url.PathEscape(d.Kind)
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	same := []sameAs{{"curl", "curl " + s.auth(v) + quoted(s.address(v, path))}, {"Command line", command}}
+	if kind := source.Kinds(s.Sources).Table(d.Kind); kind != nil {
+		if sql := statement(kind, d.Filter); sql != "" {
+			same = append(same, sameAs{"SQL", sql})
+		}
+	}
+	return same
+}
+
+// found are documents that have words.
+type found struct {
+	Hits   []hit
+	Next   string
+	Behind wire.SearchBehind
+	Wrong  string
+}
+
+// hit is a document with the part of it that matches.
+type hit struct {
+	wire.SearchHit
+	Link  string
+	Parts []part
+}
+
+// part is a piece of a text; Mark says that it matches.
+type part struct {
+	Text string
+	Mark bool
+}
+
+// search finds documents by their words.
+func (s *site) search(ctx context.Context, v *visit, d *dataData) (*found, error) {
+	q := client.SearchQuery{Query: d.Words, Account: d.Filter["account"], Page: client.Page{Cursor: v.query("cursor"), Limit: listLimit}}
+	path, command := url.Values{"q": {d.Words}}, "sluice doc search "+quoted(d.Words)
+	if d.Kind != "" {
+		q.Kinds = []string{d.Kind}
+		path.Set("kind", d.Kind)
+		command += " --kind " + d.Kind
+	}
+	if q.Account != "" {
+		path.Set("account", q.Account)
+		command += " --account " + quoted(q.Account)
+	}
+	d.Same = []sameAs{{"curl", "curl " + s.auth(v) + quoted(s.address(v, "/api/v1/search?"+path.Encode()))}, {"Command line", command}}
+	answer, err := v.Search(ctx, q)
+	if err != nil {
+		if domain.CodeOf(err) == domain.CodeUnauthorized {
+			return nil, err
+		}
+		return &found{Wrong: message(err)}, nil
+	}
+	f := &found{Next: s.nextPage(v, answer.NextCursor), Behind: answer.Behind}
+	for i := range answer.Items {
+		one := hit{SearchHit: answer.Items[i]}
+		one.Link = documentLink(one.Kind, one.ID, one.Account)
+		one.Title = cmp.Or(one.Title, one.ID)
+		one.Parts = partsOf(one.Snippet)
+		f.Hits = append(f.Hits, one)
+	}
+	return f, nil
+}
+
+// partsOf cuts a snippet where what matches begins and ends.
+func partsOf(s wire.SearchSnippet) (parts []part) {
+	text, at := []rune(s.Text), 0
+	for _, m := range s.Marks {
+		from, to := max(at, min(m[0], len(text))), min(m[1], len(text))
+		if to <= from {
+			continue
+		}
+		parts = append(parts, part{string(text[at:from]), false}, part{string(text[from:to]), true})
+		at = to
+	}
+	return append(parts, part{string(text[at:]), false})
+}
+
+func documentLink(kind, id, account string) string {
+	return "/data/" + url.PathEscape(kind) + "/" + url.PathEscape(id) + "?" + url.Values{"account": {account}}.Encode()
 }

@@ -2,13 +2,16 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strings"
 
 	"sluice/internal/client"
 	"sluice/internal/domain"
+	"sluice/internal/httpapi/wire"
 	"sluice/internal/source"
 )
 
@@ -21,38 +24,25 @@ var telling = []string{
 // documentRow is a document in a list.
 type documentRow struct {
 	Link  string
-	Cells []string
+	Cells []documentCell
+	// Gone says that the upstream shows it no longer.
+	Gone bool
 }
-
-// documentFilters are the filters of a list of documents, as its address has them.
-var documentFilters = []string{"account", "repository", "author", "state", "label", "created_from", "created_until", "deleted", "sort"}
 
 // listing is a list of documents of one kind.
 type listing struct {
-	Filter  map[string]string
 	Columns []string
 	Rows    []documentRow
 	Next    string
 	// Wrong is why there is no list.
 	Wrong string
-	// Query is what the API is asked, and Command the same for the command line.
-	Query, Command string
 }
 
 // documents lists the documents of a kind that match the filters of the address.
-func (s *site) documents(ctx context.Context, v *visit, kind string) (*listing, error) {
-	d := &listing{Filter: map[string]string{}, Command: "sluice doc list " + kind}
-	q := url.Values{}
-	for _, name := range documentFilters {
-		if d.Filter[name] = v.query(name); d.Filter[name] != "" {
-			q.Set(name, d.Filter[name])
-			d.Command += " --" + string(bytes.ReplaceAll([]byte(name), []byte("_"), []byte("-"))) + " " + d.Filter[name]
-		}
-	}
-	d.Query = "/api/v1/documents/" + kind + "?" + q.Encode()
-	f := d.Filter
+func (s *site) documents(ctx context.Context, v *visit, of *dataData) (*listing, error) {
+	d, f := &listing{}, of.Filter
 	list, err := v.Documents(ctx, client.DocumentFilter{
-		Kind: kind, Account: f["account"], Repository: f["repository"], Author: f["author"], State: f["state"], Label: f["label"],
+		Kind: of.Kind, Account: f["account"], Repository: f["repository"], Author: f["author"], State: f["state"], Label: f["label"],
 		CreatedFrom: f["created_from"], CreatedUntil: f["created_until"], Deleted: f["deleted"], Sort: f["sort"],
 		Page: client.Page{Cursor: v.query("cursor"), Limit: listLimit},
 	})
@@ -76,42 +66,73 @@ func (s *site) documents(ctx context.Context, v *visit, kind string) (*listing, 
 				}
 			}
 		}
-		d.Rows = append(d.Rows, d.row(kind, row))
+		d.Rows = append(d.Rows, d.row(of.Kind, row))
 	}
 	return d, nil
 }
 
 func (d *listing) row(kind string, row map[string]json.RawMessage) documentRow {
-	out := documentRow{Link: "/data/" + url.PathEscape(kind) + "/" + url.PathEscape(value(row["id"])) + "?" + url.Values{"account": {value(row["account"])}}.Encode()}
+	out := documentRow{Link: documentLink(kind, value(row["id"]), value(row["account"])), Gone: value(row["deleted"]) == "true"}
 	for _, name := range d.Columns {
-		out.Cells = append(out.Cells, short(instantText(row[name]), 100))
+		out.Cells = append(out.Cells, cellOf(instantText(row[name])))
 	}
 	return out
+}
+
+// documentCell is a value in a list; Class says how it is set.
+type documentCell struct{ Text, Class string }
+
+// cellOf keeps what is short on one line.
+func cellOf(text string) documentCell {
+	c := documentCell{short(text, 100), "wrap"}
+	if len(text) <= len("2006-01-02 15:04") {
+		c.Class = "short"
+	}
+	return c
 }
 
 // documentField is a column of a document.
 type documentField struct{ Name, Value string }
 
+// historyLooked is how many of the latest changes are looked through for those of
+// one document, which is as many as the API looks at for one page.
+const historyLooked = 20_000
+
+// documentData is what the page of a document shows.
+type documentData struct {
+	Kind, ID, Account, Title, Raw, URL string
+	Gone                               string
+	Fields                             []documentField
+	// History are its changes, the newest first; Unread is why there are none, and
+	// Looked says that older ones were not looked for.
+	History []wire.Change
+	Unread  string
+	Looked  bool
+	Same    []sameAs
+}
+
 // document shows one document with all that is known of it.
-func (*site) document(ctx context.Context, v *visit) (*page, error) {
+func (s *site) document(ctx context.Context, v *visit) (*page, error) {
 	kind, id, account := v.r.PathValue("kind"), v.r.PathValue("id"), v.query("account")
 	raw, err := v.Document(ctx, kind, id, account, nil, true)
 	if err != nil {
 		return nil, err
 	}
-	d := struct {
-		Kind, ID, Account, Title, Raw string
-		Fields                        []documentField
-	}{Kind: kind, ID: id, Account: account, Title: id}
+	d := &documentData{Kind: kind, ID: id, Account: account, Title: id}
 	row := map[string]json.RawMessage{}
 	if err := json.Unmarshal(raw, &row); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"title", "full_name", "name"} {
+	known := func(name string) string {
 		if text, has := row[name]; has && value(text) != "–" {
-			d.Title = value(text)
-			break
+			return value(text)
 		}
+		return ""
+	}
+	d.Title = cmp.Or(known("title"), known("full_name"), known("name"), strings.SplitN(known("message"), "\n", 2)[0], id)
+	d.URL, d.Account = known("url"), cmp.Or(account, known("account"))
+	if known("deleted") == "true" {
+		d.Gone = cmp.Or(known("gone_why"), "the upstream shows it no longer")
 	}
 	for _, name := range namesIn(raw) {
 		if name == "raw" {
@@ -120,7 +141,32 @@ func (*site) document(ctx context.Context, v *visit) (*page, error) {
 		}
 		d.Fields = append(d.Fields, documentField{name, value(row[name])})
 	}
+	if err := d.history(ctx, v); err != nil {
+		d.Unread = message(err)
+	}
+	path := "/api/v1/documents/" + url.PathEscape(kind) + "/" + url.PathEscape(id) + "?" + url.Values{"account": {d.Account}}.Encode()
+	d.Same = []sameAs{
+		{"curl", "curl " + s.auth(v) + quoted(s.address(v, path))},
+		{"Command line", "sluice doc get " + quoted(kind) + " " + quoted(id) + " --account " + quoted(d.Account) + " --raw"},
+		{"SQL", "SELECT * FROM " + kind + " WHERE account = " + literal(d.Account) + " AND id = " + literal(id)},
+	}
 	return &page{Title: short(d.Title, 80), Template: "document.html", Nav: "data", Data: d}, nil
+}
+
+// history finds what the feed of changes tells of the document.
+func (d *documentData) history(ctx context.Context, v *visit) error {
+	end, err := v.Changes(ctx, client.ChangeFilter{After: "now", Limit: 1})
+	if err != nil {
+		return err
+	}
+	from := max(end.Oldest-1, end.Newest-historyLooked, 0)
+	d.Looked = from > max(end.Oldest-1, 0)
+	found, err := v.Changes(ctx, client.ChangeFilter{
+		After: client.PositionOf(from), Kinds: []string{d.Kind}, Accounts: []string{d.Account}, IDs: []string{d.ID}, Limit: 1000,
+	})
+	slices.Reverse(found.Items)
+	d.History = found.Items[:min(len(found.Items), listLimit)]
+	return err
 }
 
 // namesIn are the names of an object's members, in their order.

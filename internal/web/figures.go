@@ -25,7 +25,7 @@ func (v *visit) figures(ctx context.Context) (figures, error) {
 	if token := tokenOf(v.r); token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	res, err := v.http.Do(req)
+	res, err := v.calls.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}

@@ -16,10 +16,10 @@ var jobStates = []string{"READY", "RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "C
 
 func (s *site) jobs(ctx context.Context, v *visit) (*page, error) {
 	d := struct {
-		Jobs                                           []wire.Job
-		Account, Run, Type, Status, Error, Next, Retry string
-		States, Causes                                 []string
-		Filtered                                       bool
+		Jobs                                                   []wire.Job
+		Account, Run, Type, Status, Error, Next, Retry, Cancel string
+		States, Causes                                         []string
+		Filtered                                               bool
 	}{
 		Account: v.query("account"), Run: v.query("run"), Type: v.query("type"), Status: v.query("status"), Error: v.query("error"),
 		States: jobStates, Causes: strings.Split(strings.ReplaceAll(domain.FailureKindNames(), " and ", ", "), ", "),
@@ -40,8 +40,10 @@ func (s *site) jobs(ctx context.Context, v *visit) (*page, error) {
 		return nil, err
 	}
 	d.Jobs, d.Next = list.Items, s.nextPage(v, list.NextCursor)
-	// What is retried is what the page shows: failed jobs of the same filter.
-	d.Retry = "/confirm/retry-jobs?" + url.Values{"account": {d.Account}, "run": {d.Run}, "type": {d.Type}, "error": {d.Error}}.Encode()
+	// What is retried or canceled is what the page shows: failed jobs, or those that
+	// have not ended, of the same filter.
+	matching := url.Values{"account": {d.Account}, "run": {d.Run}, "type": {d.Type}, "error": {d.Error}}.Encode()
+	d.Retry, d.Cancel = "/confirm/retry-jobs?"+matching, "/confirm/cancel-jobs?"+matching
 	return &page{Title: "Jobs", Template: "jobs.html", Nav: "jobs", Every: 5, Data: d}, nil
 }
 
@@ -60,7 +62,10 @@ func (s *site) job(ctx context.Context, v *visit) (*page, error) {
 		Waits  []string
 		Ended  bool
 		Failed bool
+		Same   []sameAs
 	}{Job: job, Failed: job.Status == domain.JobFailed, Ended: !job.FinishedAt.IsZero()}
+	number := strconv.FormatInt(id, 10)
+	d.Same = []sameAs{{"curl", "curl " + s.auth(v) + quoted(s.address(v, "/api/v1/jobs/"+number))}, {"Command line", "sluice job show " + number}}
 	if run, err := v.RunProgress(ctx, job.RunID); err == nil {
 		d.Run = &run.Run
 		if job.Status == domain.JobReady || job.Status == domain.JobPaused {
@@ -73,7 +78,7 @@ func (s *site) job(ctx context.Context, v *visit) (*page, error) {
 			}
 		}
 	}
-	return &page{Title: "Job " + strconv.FormatInt(id, 10), Template: "job.html", Nav: "jobs", Every: 3, Data: d}, nil
+	return &page{Title: "Job " + number, Template: "job.html", Nav: "jobs", Every: 3, Data: d}, nil
 }
 
 // What buttons on jobs do.
@@ -113,6 +118,18 @@ func retryJobs(ctx context.Context, v *visit, f url.Values) (string, error) {
 	return inBatches("tried again", func(cursor string) (wire.BulkAnswer, error) {
 		q.Cursor = cursor
 		return v.RetryJobs(ctx, q)
+	})
+}
+
+// cancelJobs cancels all that a form names, a batch after the other.
+func cancelJobs(ctx context.Context, v *visit, f url.Values) (string, error) {
+	q, err := jobsRequest(f)
+	if err != nil {
+		return "", err
+	}
+	return inBatches("canceled", func(cursor string) (wire.BulkAnswer, error) {
+		q.Cursor = cursor
+		return v.CancelJobs(ctx, wire.CancelJobsRequest{JobsRequest: q, Reason: "canceled on the dashboard"})
 	})
 }
 

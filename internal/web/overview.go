@@ -46,7 +46,9 @@ type overviewData struct {
 	Totals   *stats.Totals
 	Leads    bool
 	Breakers map[string]float64
-	Unread   map[string]string
+	// Sinks are where documents are carried to; none where nothing is.
+	Sinks  []wire.Sink
+	Unread map[string]string
 	// Empty says that there is no account yet.
 	Empty bool
 }
@@ -75,6 +77,9 @@ func (s *site) overview(ctx context.Context, v *visit) (*page, error) {
 		d.Checks, err = v.checks(ctx)
 		return err
 	})
+	if sinks, err := v.Sinks(ctx); err == nil {
+		d.Sinks = sinks.Items
+	}
 	if o, err := v.RefreshOverview(ctx); err == nil {
 		d.Refresh = &o
 	}
@@ -180,7 +185,7 @@ func (v *visit) checks(ctx context.Context) ([]wire.Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, err := v.http.Do(req)
+	res, err := v.calls.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}

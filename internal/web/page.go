@@ -47,15 +47,37 @@ type page struct {
 	Version string
 	// Open says that nobody is asked for a token.
 	Open bool
+	// refused is the form whose answer the page is; nil for a page that was asked for.
+	refused *refusedForm
+}
+
+// Refused says whether the page is the answer to a form that was refused.
+func (p *page) Refused(action string) bool { return p.refused != nil && p.refused.action == action }
+
+// Typed is what somebody typed into a field of a form that was refused, and otherwise
+// what stands there.
+func (p *page) Typed(action, name string, otherwise ...string) string {
+	if p.Refused(action) {
+		return p.refused.form.Get(name)
+	}
+	return strings.Join(otherwise, "")
+}
+
+// TypedFor is the same for a form that each row of a table has.
+func (p *page) TypedFor(action, id, name string) string {
+	if p.Refused(action) && p.refused.form.Get("id") == id {
+		return p.refused.form.Get(name)
+	}
+	return ""
 }
 
 // visit is one look at a page.
 type visit struct {
 	*client.Client
-	http *http.Client
-	r    *http.Request
-	who  wire.Caller
-	now  time.Time
+	calls *inProcess
+	r     *http.Request
+	who   wire.Caller
+	now   time.Time
 }
 
 // query is a parameter of the page's address.
@@ -92,11 +114,14 @@ func (s *site) visit(r *http.Request) (*visit, error) {
 		// An answer with a key is kept to be given again, and this one is a secret.
 		key = ""
 	}
-	c, hc, err := s.calling(r, tokenOf(r), key)
+	if err := sessionOf(r).err; err != nil {
+		return nil, err
+	}
+	c, calls, err := s.calling(r, tokenOf(r), key)
 	if err != nil {
 		return nil, err
 	}
-	v := &visit{Client: c, http: hc, r: r, now: s.Now()}
+	v := &visit{Client: c, calls: calls, r: r, now: s.Now()}
 	v.who, err = c.Whoami(r.Context())
 	return v, err
 }
@@ -106,12 +131,17 @@ func (s *site) fail(w http.ResponseWriter, r *http.Request, v *visit, err error)
 	if r.Context().Err() != nil {
 		return
 	}
-	status := statusOf(err)
+	var calls *inProcess
+	if v != nil {
+		calls = v.calls
+	}
+	status := calls.status(w, err)
 	if status == http.StatusUnauthorized && (v == nil || v.who.Role == "") {
 		// A token that is not accepted any more would be counted as a wrong one with every
 		// page.
 		if v != nil && tokenOf(r) != "" {
-			s.setCookie(w, r, sessionCookie, "", 0)
+			// A store that does not answer keeps what is of no use.
+			_ = s.end(w, r)
 		}
 		if r.Method == http.MethodGet && r.Header.Get(liveHeader) == "" {
 			s.redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()))
@@ -120,7 +150,11 @@ func (s *site) fail(w http.ResponseWriter, r *http.Request, v *visit, err error)
 	} else if status == http.StatusUnauthorized {
 		status = http.StatusForbidden
 	}
-	s.render(w, r, status, &page{Title: "That did not work", Template: "error.html", Bare: v == nil || v.who.Role == "", Data: map[string]any{"Text": message(err), "Code": domain.CodeOf(err)}}, v)
+	s.render(w, r, status, errorPage("That did not work", err, v), v)
+}
+
+func errorPage(title string, err error, v *visit) *page {
+	return &page{Title: title, Template: "error.html", Bare: v == nil || v.who.Role == "", Data: map[string]any{"Text": message(err), "Code": domain.CodeOf(err)}}
 }
 
 // liveHeader marks a request of the script for the page that it shows already.
@@ -133,7 +167,12 @@ func (s *site) render(w http.ResponseWriter, r *http.Request, status int, p *pag
 		p.Who = v.who
 		p.Open = v.who.Actor == access.ActorAnonymous
 	}
-	if r.Header.Get(liveHeader) == "" {
+	if p.refused = refusedOf(r); p.refused != nil {
+		p.Flash = &flash{p.refused.text, true}
+		if status == http.StatusOK {
+			status = p.refused.status
+		}
+	} else if r.Header.Get(liveHeader) == "" {
 		p.Flash = s.said(w, r)
 	}
 	var text bytes.Buffer
@@ -167,16 +206,6 @@ func (s *site) parse() map[string]*template.Template {
 		}
 	}
 	return all
-}
-
-func (s *site) asset(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("name")
-	// The version is in the query: another one is another address.
-	if r.URL.RawQuery != "" {
-		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	}
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	http.ServeFileFS(w, r, pageFiles, "assets/"+name)
 }
 
 func message(err error) string {

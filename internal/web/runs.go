@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"sluice/internal/client"
 	"sluice/internal/domain"
@@ -75,6 +76,7 @@ func (s *site) run(ctx context.Context, v *visit) (*page, error) {
 		Groups    []failureGroup
 		MoreJobs  bool
 		Ended     bool
+		Pace      *pace
 	}{RunDetail: detail, Types: byType(detail.Ledger), Ended: !detail.Status.Active()}
 	// What is not whole comes first.
 	lines := slices.Clone(detail.Ledger)
@@ -90,11 +92,34 @@ func (s *site) run(ctx context.Context, v *visit) (*page, error) {
 		}
 		d.Groups, d.MoreJobs = grouped(jobs.Items), jobs.NextCursor != ""
 	}
+	d.Pace = paceOf(detail, v.now)
 	p := &page{Title: "Run " + strconv.FormatInt(id, 10), Template: "run.html", Nav: "runs", Data: d}
 	if !d.Ended {
 		p.Stream, p.Every = "/api/v1/runs/"+strconv.FormatInt(id, 10)+"/events", 5
 	}
 	return p, nil
+}
+
+// pace compares how far a run is with how far it would be if the time that is
+// forecast passed evenly, in percent.
+type pace struct {
+	Time, Calls    int
+	Elapsed, Whole time.Duration
+	// Left and Made are calls.
+	Left, Made int64
+}
+
+// paceOf is nil where nothing is forecast.
+func paceOf(r wire.RunDetail, now time.Time) *pace {
+	if r.Forecast == nil || r.ETA.IsZero() || !r.ETA.After(r.CreatedAt) {
+		return nil
+	}
+	p := &pace{Elapsed: now.Sub(r.CreatedAt), Whole: r.ETA.Sub(r.CreatedAt), Left: r.Forecast.Left, Made: r.Calls}
+	p.Time = int(100 * min(1, max(0, p.Elapsed.Seconds()/p.Whole.Seconds())))
+	if all := p.Left + p.Made; all > 0 {
+		p.Calls = int(100 * p.Made / all)
+	}
+	return p
 }
 
 // byType adds up the ledger by types of jobs. The curve has the pages of each

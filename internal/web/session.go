@@ -1,160 +1,139 @@
 package web
 
 import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"sluice/internal/domain"
+	"sluice/internal/record"
 )
 
 const (
-	// sessionCookie has the token of the API that somebody logged in with. No script
-	// can read it, and no other site can have it sent.
-	sessionCookie = "sluice_token"
-	// flashCookie has what is to be said on the next page.
-	flashCookie = "sluice_said"
-	// sessionLasts is how long a browser keeps a login. The token's own end comes first.
+	// sessionCookie has a random secret that stands for a login. No script can read
+	// it, and no other site can have it sent.
+	sessionCookie = "sluice_session"
+	// secretBytes is how long the secret is.
+	secretBytes = 32
+	// sessionLasts is how long a login lasts. The token's own end comes first.
 	sessionLasts = 7 * 24 * time.Hour
-	// largestForm bounds what a form sends.
-	largestForm = 256 << 10
 )
 
-func tokenOf(r *http.Request) string {
+// Sessions keeps logins where all processes of the service find them; record.Store
+// is one. What is kept is a token that only the secret of the browser's cookie
+// opens, so that neither who reads the store nor who reads the cookie has it.
+type Sessions interface {
+	Put(ctx context.Context, r record.Record) error
+	Get(ctx context.Context, kind record.Kind, name string) (record.Record, error)
+	Remove(ctx context.Context, kind record.Kind, name string) (there bool, err error)
+	RemoveExpired(ctx context.Context, kind record.Kind, before time.Time) (removed int, err error)
+}
+
+// session is who a request's cookie stands for.
+type session struct {
+	// token is that of the API; "" where nobody is logged in.
+	token string
+	// name is that of the record, if the request has a cookie.
+	name string
+	// err says that the store does not answer.
+	err error
+}
+
+type sessionKey struct{}
+
+func sessionOf(r *http.Request) session {
+	s, _ := r.Context().Value(sessionKey{}).(session)
+	return s
+}
+
+// tokenOf is the token of whoever makes a request; "" if nobody is logged in.
+func tokenOf(r *http.Request) string { return sessionOf(r).token }
+
+// known finds out once for a request who is logged in.
+func (s *site) known(r *http.Request) *http.Request {
+	found := s.find(r)
+	if found == (session{}) {
+		return r
+	}
+	return r.WithContext(context.WithValue(r.Context(), sessionKey{}, found))
+}
+
+func (s *site) find(r *http.Request) session {
 	c, err := r.Cookie(sessionCookie)
 	if err != nil {
-		return ""
+		return session{}
 	}
-	token, err := base64.RawURLEncoding.DecodeString(c.Value)
-	if err != nil {
-		return ""
+	secret, err := base64.RawURLEncoding.DecodeString(c.Value)
+	if err != nil || len(secret) != secretBytes {
+		return session{}
 	}
-	return string(token)
+	name, box := keysOf(secret)
+	found := session{name: name}
+	kept, err := s.Sessions.Get(r.Context(), record.Session, name)
+	switch {
+	case domain.CodeOf(err) == domain.CodeNotFound:
+	case err != nil:
+		found.err = err
+	case s.Now().Before(kept.Expires) && len(kept.Value) > box.NonceSize():
+		nonce, sealed := kept.Value[:box.NonceSize()], kept.Value[box.NonceSize():]
+		// What does not open is not a login.
+		if token, err := box.Open(nil, nonce, sealed, []byte(name)); err == nil {
+			found.token = string(token)
+		}
+	}
+	return found
 }
 
-func (s *site) setCookie(w http.ResponseWriter, r *http.Request, name, value string, lasts time.Duration) {
-	c := &http.Cookie{
-		Name: name, Value: base64.RawURLEncoding.EncodeToString([]byte(value)), Path: s.Prefix + "/",
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: encrypted(r), MaxAge: int(lasts.Seconds()),
-	}
-	if value == "" {
-		c.MaxAge = -1
-	}
-	http.SetCookie(w, c)
-}
-
-// encrypted says whether the browser speaks TLS. A proxy that lies about it can only
-// have its own users' cookie refused.
-func encrypted(r *http.Request) bool {
-	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
-}
-
-// say leaves a message for the next page.
-func (s *site) say(w http.ResponseWriter, r *http.Request, f flash) {
-	kind := "+"
-	if f.Bad {
-		kind = "-"
-	}
-	text := f.Text
-	if len(text) > 1500 {
-		text = strings.ToValidUTF8(text[:1500], "") + "…"
-	}
-	s.setCookie(w, r, flashCookie, kind+text, time.Minute)
-}
-
-// flash is a message about what was just done.
-type flash struct {
-	Text string
-	Bad  bool
-}
-
-// said takes the message that was left.
-func (s *site) said(w http.ResponseWriter, r *http.Request) *flash {
-	c, err := r.Cookie(flashCookie)
-	if err != nil {
-		return nil
-	}
-	s.setCookie(w, r, flashCookie, "", 0)
-	text, err := base64.RawURLEncoding.DecodeString(c.Value)
-	if err != nil || len(text) < 2 {
-		return nil
-	}
-	return &flash{Text: string(text[1:]), Bad: text[0] == '-'}
-}
-
-// local is a path of the dashboard that somebody may be led to; others lead to the
-// first page.
-func local(path string) string {
-	u, err := url.Parse(path)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n") {
-		return "/"
-	}
-	return path
-}
-
-func (s *site) loginPage(w http.ResponseWriter, r *http.Request) {
-	s.showLogin(w, r, http.StatusOK, "")
-}
-
-func (s *site) showLogin(w http.ResponseWriter, r *http.Request, status int, wrong string) {
-	s.render(w, r, status, &page{
-		Title: "Log in", Template: "login.html", Bare: true, Data: map[string]any{"Next": local(r.FormValue("next")), "Wrong": wrong},
-	}, nil)
-}
-
-// login tries a token; the API counts those that are wrong.
-func (s *site) login(w http.ResponseWriter, r *http.Request) {
-	if !s.fromOwnPage(w, r) {
-		return
-	}
-	token := strings.TrimSpace(r.PostFormValue("token"))
-	if token == "" || strings.ContainsAny(token, " \t\r\n") {
-		s.showLogin(w, r, http.StatusUnprocessableEntity, "Paste the whole token, without spaces.")
-		return
-	}
-	c, _, err := s.calling(r, token, "")
+// keysOf are the name under which a session is kept and what opens it, both made of
+// the secret in the cookie, neither of which tells the other.
+func keysOf(secret []byte) (name string, box cipher.AEAD) {
+	id := sha256.Sum256(append([]byte("sluice session name\x00"), secret...))
+	key := sha256.Sum256(append([]byte("sluice session key\x00"), secret...))
+	block, err := aes.NewCipher(key[:])
 	if err == nil {
-		_, err = c.Whoami(r.Context())
+		box, err = cipher.NewGCM(block)
 	}
 	if err != nil {
-		s.showLogin(w, r, statusOf(err), message(err))
-		return
+		// A key of 32 bytes is always one.
+		panic(err)
 	}
-	s.setCookie(w, r, sessionCookie, token, sessionLasts)
-	s.redirect(w, r, local(r.PostFormValue("next")))
+	return hex.EncodeToString(id[:]), box
 }
 
-func (s *site) logout(w http.ResponseWriter, r *http.Request) {
-	if !s.fromOwnPage(w, r) {
-		return
+// begin logs a browser in with a token that the API has accepted.
+func (s *site) begin(w http.ResponseWriter, r *http.Request, token string) error {
+	secret := make([]byte, secretBytes)
+	_, _ = rand.Read(secret) // it never fails
+	name, box := keysOf(secret)
+	nonce := make([]byte, box.NonceSize())
+	_, _ = rand.Read(nonce)
+	now := s.Now()
+	// Sessions that nobody ended would be kept for ever.
+	_, err := s.Sessions.RemoveExpired(r.Context(), record.Session, now)
+	if err == nil {
+		err = s.Sessions.Put(r.Context(), record.Record{
+			Kind: record.Session, Name: name, Value: box.Seal(nonce, nonce, []byte(token), []byte(name)), Changed: now, Expires: now.Add(sessionLasts),
+		})
 	}
+	if err != nil {
+		return err
+	}
+	s.setCookie(w, r, sessionCookie, string(secret), sessionLasts)
+	return nil
+}
+
+// end logs a browser out: its cookie means nothing afterwards, to no process.
+func (s *site) end(w http.ResponseWriter, r *http.Request) error {
 	s.setCookie(w, r, sessionCookie, "", 0)
-	s.redirect(w, r, "/login")
-}
-
-// fromOwnPage lets in forms of the dashboard's own pages alone, and reads them.
-func (s *site) fromOwnPage(w http.ResponseWriter, r *http.Request) bool {
-	if err := s.origins.Check(r); err != nil {
-		s.fail(w, r, nil, domain.Errorf(domain.CodeUnauthorized, "this form was sent by another site, and nothing was done; open the dashboard and try there"))
-		return false
+	if name := sessionOf(r).name; name != "" {
+		_, err := s.Sessions.Remove(r.Context(), record.Session, name)
+		return err
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, largestForm)
-	if err := r.ParseForm(); err != nil {
-		s.fail(w, r, nil, domain.Errorf(domain.CodeInvalid, "the form cannot be read: %w", err))
-		return false
-	}
-	return true
-}
-
-// fromElsewhere says whether another site leads here. What it leads to is shown when
-// the reader asks for it: looking at a value may spend a call.
-func fromElsewhere(r *http.Request) bool {
-	site := r.Header.Get("Sec-Fetch-Site")
-	return site == "cross-site" || site == "same-site"
-}
-
-func (s *site) redirect(w http.ResponseWriter, r *http.Request, path string) {
-	http.Redirect(w, r, s.Prefix+path, http.StatusSeeOther)
+	return nil
 }

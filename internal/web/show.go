@@ -10,15 +10,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sluice/internal/domain"
 )
 
 // functions are what templates show values with.
 func (s *site) functions() template.FuncMap {
 	return template.FuncMap{
-		"link": s.link, "at": s.at, "until": s.until, "ago": func(t time.Time) string { return span(s.Now().Sub(t)) },
-		"n": number, "span": span, "bytes": bytesText, "tone": tone, "percent": percent, "pretty": pretty, "short": short,
+		"link": s.link, "asset": func(name string) string { return s.Prefix + s.assets[name] }, "at": s.at, "until": s.until, "ago": func(t time.Time) string { return span(s.Now().Sub(t)) },
+		"n": number, "seconds": func(s *float64) string { return span(time.Duration(*s * float64(time.Second))) }, "span": span, "bytes": bytesText, "tone": tone, "runtone": runTone, "lost": lost, "percent": percent, "pretty": pretty, "short": short,
 		"words": words, "list": func(items ...any) []any { return items }, "key": newKey, "join": strings.Join,
-		"dict": dict, "value": value, "count": counted, "instant": instantText, "float": func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
+		"dict": dict, "params": params, "value": value, "count": counted, "instant": instantText, "float": func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
 	}
 }
 
@@ -30,6 +32,15 @@ func (s *site) link(parts ...any) string {
 		fmt.Fprint(&b, p)
 	}
 	return b.String()
+}
+
+// params is a query of pairs of names and values.
+func params(pairs ...string) string {
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		q.Set(pairs[i], pairs[i+1])
+	}
+	return q.Encode()
 }
 
 // dict has pairs of names and values, for parts that need more than one thing.
@@ -107,6 +118,8 @@ func pair(a int, unit string, b int, smaller string) string {
 func number(v any) string {
 	var text string
 	switch v := v.(type) {
+	case *int64:
+		return number(*v)
 	case float64:
 		if v != math.Trunc(v) && math.Abs(v) < 100 {
 			return strconv.FormatFloat(v, 'f', 1, 64)
@@ -157,7 +170,7 @@ func asFloat(v any) float64 {
 
 // tones are the colours of states.
 var tones = map[string]string{
-	"active": "good", "COMPLETED": "good", "SUCCEEDED": "good", "FRESH": "good", "ok": "good", "closed": "good", "done": "good",
+	"active": "good", "following": "good", "backfilling": "busy", "starting": "busy", "stopped": "calm", "elsewhere": "calm", "COMPLETED": "good", "SUCCEEDED": "good", "FRESH": "good", "ok": "good", "closed": "good", "done": "good",
 	"RUNNING": "busy", "PLANNING": "busy", "FINALIZING": "busy", "CREATED": "busy", "UPDATING": "busy", "DELIVERING": "busy",
 	"READY": "calm", "WAITING": "calm", "CANCELED": "calm", "deleted": "calm", "NOT_FOUND": "calm",
 	"paused": "warn", "PAUSED": "warn", "STALE": "warn", "half-open": "warn", "refused": "warn", "RETRYING": "warn", "unfinished": "warn",
@@ -174,6 +187,18 @@ func tone(state any) string {
 	}
 	return "calm"
 }
+
+// runTone is the colour of a run: one that has completed without all that it planned
+// is not simply good.
+func runTone(r domain.Run) string {
+	if r.Status == domain.RunCompleted && (r.Failed > 0 || r.Canceled > 0) {
+		return "warn"
+	}
+	return tone(r.Status)
+}
+
+// lost says whether a run has completed without jobs that were dropped.
+func lost(r domain.Run) bool { return r.Status == domain.RunCompleted && r.Canceled > 0 }
 
 // words makes a state readable: NOT_FOUND is not found.
 func words(v any) string {

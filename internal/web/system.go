@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"time"
 
 	"sluice/internal/access"
 	"sluice/internal/client"
@@ -23,8 +25,11 @@ type systemData struct {
 	Figures        []figure
 	Rations        []ration
 	MoreRations    bool
-	// Redis is what is known of it as JSON; "" where there is none.
-	Redis string
+	// Redis is what is known of it; nothing where there is none.
+	Redis []fact
+	Sinks []wire.Sink
+	// Servers are processes that have told of themselves by what they did lately.
+	Servers []server
 	// What follows is for admins.
 	Settings      []config.Explained
 	All           bool
@@ -66,6 +71,10 @@ func (s *site) system(ctx context.Context, v *visit) (*page, error) {
 		d.Notes = append(d.Notes, message(err))
 	}
 	d.Redis = v.redis(ctx)
+	if sinks, err := v.Sinks(ctx); err == nil {
+		d.Sinks = sinks.Items
+	}
+	d.Servers = v.servers(ctx)
 	if v.who.Role.Allows(access.Admin) {
 		if err := s.forAdmins(ctx, v, d); err != nil {
 			return nil, err
@@ -96,25 +105,72 @@ func (s *site) forAdmins(ctx context.Context, v *visit, d *systemData) error {
 	return nil
 }
 
-// redis tells of the Redis in use; "" where there is none.
-func (v *visit) redis(ctx context.Context) string {
+// server is a process that was seen at work.
+type server struct {
+	Name  string
+	Fired int
+	Last  time.Time
+}
+
+// servers are the processes that have fired timers in the last day: nothing else
+// that is stored names processes.
+func (v *visit) servers(ctx context.Context) (all []server) {
+	done, err := v.Completions(ctx, completionHours, client.Page{Limit: 1000})
+	if err != nil {
+		return nil
+	}
+	for i := range done.Items {
+		c := &done.Items[i]
+		at := slices.IndexFunc(all, func(s server) bool { return s.Name == c.Server })
+		if at < 0 {
+			at = len(all)
+			all = append(all, server{Name: c.Server})
+		}
+		all[at].Fired++
+		if c.FiredAt.After(all[at].Last) {
+			all[at].Last = c.FiredAt
+		}
+	}
+	return all
+}
+
+// fact is a figure with its name.
+type fact struct{ Name, Value string }
+
+// facts are the figures of an object of JSON, whatever it holds them in.
+func facts(prefix string, raw json.RawMessage) (all []fact) {
+	object := map[string]json.RawMessage{}
+	if json.Unmarshal(raw, &object) != nil {
+		if text := value(raw); text != "" && len(text) < 200 {
+			all = append(all, fact{strings.TrimSpace(prefix), text})
+		}
+		return all
+	}
+	for _, name := range namesIn(raw) {
+		all = append(all, facts(prefix+" "+words(name), object[name])...)
+	}
+	return all
+}
+
+// redis tells of the Redis in use; nothing where there is none.
+func (v *visit) redis(ctx context.Context) []fact {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, ownAddress+"/debug/redis/stats", nil)
 	if err != nil {
-		return ""
+		return nil
 	}
 	if token := tokenOf(v.r); token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	res, err := v.http.Do(req)
+	res, err := v.calls.RoundTrip(req)
 	if err != nil {
-		return ""
+		return nil
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	if err != nil || res.StatusCode != http.StatusOK {
-		return ""
+		return nil
 	}
-	return pretty(json.RawMessage(text))
+	return facts("", text)
 }
 
 // What buttons of the system do.

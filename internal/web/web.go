@@ -5,10 +5,11 @@
 //
 //   - web.go: New puts the dashboard before the API; which path is whose.
 //   - call.go: calls of the API in this process.
-//   - session.go: login, the cookie, what other sites may not do.
+//   - session.go: logins, and where they are kept; login.go: how somebody logs in and
+//     out, what other sites may not do.
 //   - page.go: how a page is rendered; show.go and draw.go: how values and pictures are.
 //   - A file for each page: overview.go, accounts.go, runs.go, jobs.go, refresh.go,
-//     timers.go, data.go and documents.go, system.go.
+//     timers.go, data.go with documents.go and sql.go (chart.go draws), system.go, sinks.go.
 //   - act.go: what buttons do; confirm.go: what is asked before.
 //
 // Pages work without scripts. The script (assets/live.js) listens to the API's event
@@ -18,11 +19,16 @@ package web
 import (
 	"context"
 	"html/template"
+	"maps"
 	"net/http"
+	"net/url"
+	"path"
 	"strings"
 	"time"
 
 	"sluice/internal/config"
+	"sluice/internal/domain"
+	"sluice/internal/record"
 	"sluice/internal/source"
 )
 
@@ -40,6 +46,8 @@ type Options struct {
 	Settings func() []config.Explained
 	// Roles are what this process does.
 	Roles string
+	// Sessions keeps logins; nil keeps them in this process alone.
+	Sessions Sessions
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -52,6 +60,8 @@ type site struct {
 	pages   map[string]*template.Template
 	origins *http.CrossOriginProtection
 	rates   rateMeter
+	// assets are the addresses of files, with what they hold.
+	assets map[string]string
 }
 
 // New puts the dashboard before the handler of the API. Whatever is not a page, and
@@ -60,13 +70,17 @@ func New(api http.Handler, o Options) http.Handler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Sessions == nil {
+		o.Sessions = record.NewMemory()
+	}
 	o.Prefix = strings.TrimSuffix(o.Prefix, "/")
 	s := &site{Options: o, api: api, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection()}
+	s.assets = hashes()
 	s.pages = s.parse()
 	for pattern, show := range map[string]view{
 		"/{$}": s.overview, "/accounts": s.accounts, "/accounts/{id}": s.account, "/runs": s.runs, "/runs/{id}": s.run,
 		"/jobs": s.jobs, "/jobs/{id}": s.job, "/refresh": s.refreshes, "/dead-letters": s.deadLetters, "/timers": s.timers,
-		"/data": s.data, "/data/{kind}/{id}": s.document, "/system": s.system, "/confirm/{name}": s.confirm,
+		"/data": s.data, "/data/sql": s.sql, "/data/{kind}/{id}": s.document, "/system": s.system, "/sinks/{name}": s.sink, "/confirm/{name}": s.confirm,
 	} {
 		s.mux.Handle("GET "+pattern, s.page(show))
 	}
@@ -80,35 +94,100 @@ func New(api http.Handler, o Options) http.Handler {
 
 // serve decides whose a request is.
 func (s *site) serve(w http.ResponseWriter, r *http.Request) {
-	if s.Prefix != "" {
-		// Some proxies take the prefix away, others leave it.
-		if rest, has := strings.CutPrefix(r.URL.Path, s.Prefix); has && (rest == "" || rest[0] == '/') {
-			r = withPath(r, "/"+strings.TrimPrefix(rest, "/"))
-		}
-	}
-	_, pattern := s.mux.Handler(r)
-	if pattern != "" && (!strings.HasPrefix(pattern, "GET ") || strings.HasPrefix(pattern, "GET /assets/") || wantsPage(r)) {
-		s.mux.ServeHTTP(w, r)
+	r, clean := s.inner(r)
+	if !clean {
+		http.Redirect(w, r, s.Prefix+r.URL.RequestURI(), http.StatusTemporaryRedirect)
 		return
 	}
-	if r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/api/v1/") && r.Header.Get("Authorization") == "" {
+	_, pattern := s.mux.Handler(r)
+	mine := pattern != "" && (!strings.HasPrefix(pattern, "GET ") || strings.HasPrefix(pattern, "GET /assets/") || wantsPage(r))
+	switch {
+	case mine:
+		s.mux.ServeHTTP(w, s.known(r))
+	case r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/api/v1/") && r.Header.Get("Authorization") == "":
 		// Downloads and event streams of a page: what only reads may be asked for with
 		// the cookie, which other sites cannot have sent.
-		if token := tokenOf(r); token != "" {
+		if token := tokenOf(s.known(r)); token != "" {
 			r = withToken(r, token)
 		}
+		s.api.ServeHTTP(w, r)
+	case wantsPage(r) && !strings.HasPrefix(r.URL.Path, "/api/"):
+		s.otherwise(w, s.known(r))
+	default:
+		s.api.ServeHTTP(w, r)
 	}
-	s.api.ServeHTTP(w, r)
+}
+
+// inner is a request without the prefix, which some proxies take away and others
+// leave. A path that is not clean is to be asked for as it should be: the muxes lead
+// there too, but know nothing of the prefix.
+func (s *site) inner(r *http.Request) (_ *http.Request, clean bool) {
+	escaped := r.URL.EscapedPath()
+	if rest, has := strings.CutPrefix(escaped, s.Prefix); has && (rest == "" || rest[0] == '/') {
+		escaped = "/" + strings.TrimPrefix(rest, "/")
+	}
+	should := path.Clean(escaped)
+	if strings.HasSuffix(escaped, "/") && should != "/" {
+		should += "/"
+	}
+	if should == r.URL.EscapedPath() {
+		return r, true
+	}
+	plain, err := url.PathUnescape(should)
+	if err != nil {
+		// The API refuses it.
+		return r, true
+	}
+	r = r.Clone(r.Context())
+	r.URL.Path, r.URL.RawPath = plain, should
+	return r, should == escaped
+}
+
+// otherwise shows people, and not JSON, that there is no such page, or that it is
+// not for what they do.
+func (s *site) otherwise(w http.ResponseWriter, r *http.Request) {
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := s.mux.Handler(other); pattern != "" {
+			w.Header().Set("Allow", method)
+			s.lost(w, r, http.StatusMethodNotAllowed, domain.Errorf(domain.CodeInvalid, "this address takes %s, and the request was %s", method, shownMethod(r)))
+			return
+		}
+	}
+	answer := &held{header: http.Header{}}
+	s.api.ServeHTTP(answer, r)
+	if answer.status != http.StatusNotFound && answer.status != http.StatusMethodNotAllowed {
+		maps.Copy(w.Header(), answer.header)
+		w.WriteHeader(answer.status)
+		// A reader that went away gets no more.
+		_, _ = w.Write(answer.body.Bytes())
+		return
+	}
+	if allow := answer.header.Get("Allow"); allow != "" {
+		w.Header().Set("Allow", allow)
+	}
+	s.lost(w, r, answer.status, domain.Errorf(domain.CodeNotFound, "there is no page %s", short(r.URL.Path, 100)))
+}
+
+// shownMethod is the method of a request, if it is one that people know.
+func shownMethod(r *http.Request) string {
+	if len(r.Method) > 10 {
+		return "another"
+	}
+	return r.Method
+}
+
+// lost says that a page is not to be had, whoever asks.
+func (s *site) lost(w http.ResponseWriter, r *http.Request, status int, err error) {
+	v, unknown := s.visit(r)
+	if unknown != nil {
+		v = nil
+	}
+	s.render(w, r, status, errorPage("There is no such page", err, v), v)
 }
 
 func wantsPage(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
-
-// withPath is a request for another path.
-func withPath(r *http.Request, path string) *http.Request {
-	r = r.Clone(r.Context())
-	r.URL.Path, r.URL.RawPath = path, ""
-	return r
-}
 
 func withToken(r *http.Request, token string) *http.Request {
 	r = r.Clone(r.Context())

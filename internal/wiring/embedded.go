@@ -50,7 +50,7 @@ func (s *Service) openEmbedded(ctx context.Context, o Options, ports *parts) err
 	s.openBackfill(o, sqlite.NewFillings(db))
 	s.Keys = idempotency.NewKeeper(sqlite.NewIdempotency(db), ports.Vault, o.Engine.Now)
 	ports.timers.Store = sqlite.NewTimers(db)
-	ports.sinks = sqlite.NewSinks(db)
+	ports.sinks, s.Records = sqlite.NewSinks(db), sqlite.NewRecords(db)
 	ports.notifications, ports.Origins = sqlite.NewNotifications(db), sqlite.NewOrigins(db)
 	ports.timers.Trigger = memory.NewDueSet(memory.DueSetOptions{Now: o.Engine.Now})
 	ports.Dispatch = memory.NewDispatcher(memory.DispatcherOptions{Lease: o.Engine.Lease, LaneLimit: o.Quota.Concurrency, Now: o.Engine.Now})

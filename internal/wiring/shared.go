@@ -56,7 +56,7 @@ func (s *Service) openShared(ctx context.Context, o Options, ports *parts) error
 	s.openBackfill(o, relational.NewFillings(db))
 	s.Keys = idempotency.NewKeeper(relational.NewIdempotency(db), ports.Vault, o.Engine.Now)
 	ports.timers.Store = relational.NewTimers(db)
-	ports.sinks = relational.NewSinks(db)
+	ports.sinks, s.Records = relational.NewSinks(db), relational.NewRecords(db)
 	ports.notifications, ports.Origins = relational.NewNotifications(db), relational.NewOrigins(db)
 	if err := s.refreshShared(o, db, &ports.refresh); err != nil {
 		return err

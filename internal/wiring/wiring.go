@@ -25,6 +25,7 @@ import (
 	"sluice/internal/query"
 	"sluice/internal/quota"
 	"sluice/internal/quota/rate"
+	"sluice/internal/record"
 	"sluice/internal/refresh"
 	"sluice/internal/schedule"
 	"sluice/internal/sink"
@@ -119,6 +120,8 @@ type Service struct {
 	// Tokens are those of the API, and Audit who changed what.
 	Tokens *access.Tokens
 	Audit  *access.Audit
+	// Records are small named values that processes share.
+	Records record.Store
 
 	shared    bool
 	rateStore rate.Store

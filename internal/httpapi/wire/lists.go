@@ -22,7 +22,7 @@ type List[T any] struct {
 // The lists.
 type (
 	// AccountList is in id order.
-	AccountList = List[domain.Account]
+	AccountList = List[AccountRow]
 	// RunList has the newest runs first.
 	RunList = List[domain.Run]
 	// JobList is in id order.
@@ -31,9 +31,25 @@ type (
 	TimerList = List[timer.Timer]
 	// CompletionList is in the order in which timers fired.
 	CompletionList = List[timer.Completion]
+	// CursorList is every cursor of an account, by resource.
+	CursorList = List[ResourceCursor]
 	// ArchiveList is by source and day.
 	ArchiveList = List[ArchiveDay]
 )
+
+// AccountRow is an account in a list. Its runs are there if they are asked for.
+type AccountRow struct {
+	domain.Account
+	LastRun *domain.Run     `json:"last_run,omitempty" doc:"Its newest run, with=runs; absent if there was none"`
+	NextRun *domain.Harvest `json:"next_run,omitempty" doc:"When it is collected again, with=runs; absent while a run is under way, or if nothing is planned"`
+}
+
+// ResourceCursor is up to when a resource was collected: the next run asks for what
+// came after.
+type ResourceCursor struct {
+	Resource string    `json:"resource"`
+	At       time.Time `json:"at" doc:"What was changed until then is stored"`
+}
 
 // DeadLetterList is one page of dead letters, newest first, and how many there are
 // of each cause.
@@ -127,7 +143,7 @@ type PurgeAnswer struct {
 	Removed   state.Purged `json:"removed"`
 }
 
-// JobsRequest names failed jobs by what they have in common.
+// JobsRequest names jobs by what they have in common.
 type JobsRequest struct {
 	All     bool   `json:"all,omitempty" doc:"Needed if nothing else restricts it"`
 	Run     int64  `json:"run,omitempty" minimum:"1" doc:"Only of this run"`
@@ -138,6 +154,12 @@ type JobsRequest struct {
 	DryRun  bool   `json:"dry_run,omitempty" doc:"Only say how many"`
 	Cursor  string `json:"cursor,omitempty" maxLength:"100" doc:"Where an earlier answer ended"`
 	Limit   int    `json:"limit,omitempty" minimum:"1" maximum:"1000" default:"1000" doc:"How many at most, before the answer; next_cursor goes on"`
+}
+
+// CancelJobsRequest names unfinished jobs by what they have in common.
+type CancelJobsRequest struct {
+	JobsRequest
+	Reason string `json:"reason,omitempty" maxLength:"500" doc:"Why, for people"`
 }
 
 // RunsRequest names active runs by what they have in common.

@@ -1,6 +1,10 @@
 package wire
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"sluice/internal/query"
+)
 
 // SQLRequest is a statement that reads the documented views.
 type SQLRequest struct {
@@ -15,3 +19,12 @@ type SQLAnswer struct {
 	Rows [][]json.RawMessage `json:"rows" nullable:"false" doc:"Each row has a value for every column: a number, a text, true, false or null"`
 	More bool                `json:"more" doc:"Whether there are more rows, which were not read: raise limit, or narrow the statement"`
 }
+
+// QueryRequest is a statement to be saved.
+type QueryRequest struct {
+	Query string `json:"query" minLength:"1" maxLength:"32768" doc:"One SELECT, in the SQL of the store"`
+	About string `json:"about,omitempty" maxLength:"300" doc:"What it answers, for people"`
+}
+
+// QueryList is every saved query, by name.
+type QueryList = List[query.SavedQuery]

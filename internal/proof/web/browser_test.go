@@ -3,6 +3,7 @@ package web_test
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -27,9 +28,9 @@ func TestMain(m *testing.M) { os.Exit(sluice.Main(m)) }
 // patience ends what hangs.
 const patience = 5 * time.Minute
 
-// browser is a tab of Chromium. What it says on its console and where it sends
+// browserTab is a tab of Chromium. What it says on its console and where it sends
 // requests is remembered.
-type browser struct {
+type browserTab struct {
 	t    *testing.T
 	ctx  context.Context //nolint:containedctx // it is the tab
 	base string
@@ -40,7 +41,7 @@ type browser struct {
 }
 
 // open starts a browser for the pages at an address.
-func open(t *testing.T, base string) *browser {
+func open(t *testing.T, base string) *browserTab {
 	t.Helper()
 	if _, err := exec.LookPath("chromium"); err != nil {
 		testkit.Lacks(t, "Chromium", "there is no chromium; run scripts/test-servers as root, or install it")
@@ -64,13 +65,13 @@ func open(t *testing.T, base string) *browser {
 		cancel()
 		_ = os.RemoveAll(profile)
 	})
-	b := &browser{t: t, ctx: ctx, base: base}
+	b := &browserTab{t: t, ctx: ctx, base: base}
 	chromedp.ListenTarget(ctx, b.heard)
 	b.do(network.Enable(), log.Enable(), runtime.Enable())
 	return b
 }
 
-func (b *browser) heard(event any) {
+func (b *browserTab) heard(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := event.(type) {
@@ -90,7 +91,7 @@ func (b *browser) heard(event any) {
 }
 
 // do carries out actions that must succeed.
-func (b *browser) do(actions ...chromedp.Action) {
+func (b *browserTab) do(actions ...chromedp.Action) {
 	b.t.Helper()
 	if err := chromedp.Run(b.ctx, actions...); err != nil {
 		var text string
@@ -100,27 +101,27 @@ func (b *browser) do(actions ...chromedp.Action) {
 }
 
 // goTo opens a page.
-func (b *browser) goTo(path string) {
+func (b *browserTab) goTo(path string) {
 	b.t.Helper()
 	b.do(chromedp.Navigate(b.base+path), chromedp.WaitReady("main", chromedp.ByQuery))
 }
 
 // sees waits until the page says something.
-func (b *browser) sees(text string) {
+func (b *browserTab) sees(text string) {
 	b.t.Helper()
 	b.do(chromedp.PollFunction(`(text) => document.querySelector("main")?.innerText.toLowerCase().includes(text)`, nil,
 		chromedp.WithPollingArgs(strings.ToLower(text)), chromedp.WithPollingTimeout(patience)))
 }
 
 // says is the text of what a selector finds.
-func (b *browser) says(selector string) (text string) {
+func (b *browserTab) says(selector string) (text string) {
 	b.t.Helper()
 	b.do(chromedp.Text(selector, &text, chromedp.ByQuery))
 	return text
 }
 
 // is evaluates an expression.
-func (b *browser) is(expression string) (yes bool) {
+func (b *browserTab) is(expression string) (yes bool) {
 	b.t.Helper()
 	b.do(chromedp.Evaluate(expression, &yes))
 	return yes
@@ -128,7 +129,7 @@ func (b *browser) is(expression string) (yes bool) {
 
 // press clicks on what a selector finds, and waits for the page that it leads to. A
 // page that moves exchanges its buttons: it is found and clicked in one step.
-func (b *browser) press(selector string) {
+func (b *browserTab) press(selector string) {
 	b.t.Helper()
 	loaded := make(chan struct{}, 1)
 	listening, end := context.WithCancel(b.ctx)
@@ -152,7 +153,7 @@ func (b *browser) press(selector string) {
 }
 
 // fill types into fields.
-func (b *browser) fill(pairs ...string) {
+func (b *browserTab) fill(pairs ...string) {
 	b.t.Helper()
 	for i := 0; i+1 < len(pairs); i += 2 {
 		b.do(chromedp.SetValue(pairs[i], pairs[i+1], chromedp.ByQuery))
@@ -160,7 +161,7 @@ func (b *browser) fill(pairs ...string) {
 }
 
 // logIn shows a token.
-func (b *browser) logIn(token string) {
+func (b *browserTab) logIn(token string) {
 	b.t.Helper()
 	b.goTo("/")
 	b.fill("#token", token)
@@ -169,7 +170,7 @@ func (b *browser) logIn(token string) {
 
 // wasQuiet checks that the browser had nothing to complain about and spoke to nobody
 // else.
-func (b *browser) wasQuiet() {
+func (b *browserTab) wasQuiet() {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -185,8 +186,20 @@ func (b *browser) wasQuiet() {
 	}
 }
 
+// toldOf forgets that the browser has noted answers of a status, which were asked for.
+func (b *browserTab) toldOf(status int) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := len(b.console)
+	b.console = slices.DeleteFunc(b.console, func(line string) bool { return strings.Contains(line, fmt.Sprintf("status of %d", status)) })
+	if len(b.console) == before {
+		b.t.Errorf("no answer had the status %d: %v", status, b.console)
+	}
+}
+
 // shows has the tab be of a size, light or dark.
-func (b *browser) shows(width, height int64, phone bool, scheme string) {
+func (b *browserTab) shows(width, height int64, phone bool, scheme string) {
 	b.t.Helper()
 	options := []chromedp.EmulateViewportOption{chromedp.EmulateScale(1)}
 	if phone {
@@ -196,7 +209,7 @@ func (b *browser) shows(width, height int64, phone bool, scheme string) {
 }
 
 // picture keeps the whole page as PNG.
-func (b *browser) picture(path string, height int64) {
+func (b *browserTab) picture(path string, height int64) {
 	b.t.Helper()
 	var png []byte
 	b.do(chromedp.ActionFunc(func(ctx context.Context) (err error) {

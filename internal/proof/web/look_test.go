@@ -60,11 +60,15 @@ func TestEverybodyCanUseIt(t *testing.T) {
 	w.ask("/api/v1/timers", map[string]any{"id": "invoice-7", "in": "2h", "payload": map[string]int{"invoice": 7}})
 	w.ask("/api/v1/timers", map[string]any{"id": "reminder", "in": "30m"})
 	w.ask("/api/v1/timers", map[string]any{"id": "tea", "in": "10ms"})
+	var document string
 	all := map[string]string{
 		"overview": "/", "accounts": "/accounts", "account": "/accounts/" + logins[0], "runs": "/runs", "run": "/runs/2", "jobs": "/jobs", "job": "/jobs/1",
-		"data": "/data?kind=issues", "sql": "/data?sql=SELECT+repository,+count(*)+AS+commits+FROM+commits+GROUP+BY+repository+ORDER+BY+commits+DESC", "refresh": "/refresh",
+		"data": "/data?kind=issues", "search": "/data?q=pars*", "sql": "/data/sql?sql=SELECT+repository,+count(*)+AS+commits+FROM+commits+GROUP+BY+repository+ORDER+BY+commits+DESC", "refresh": "/refresh",
 		"dead-letters": "/dead-letters", "timers": "/timers", "system": "/system", "confirm": "/confirm/retry-jobs?run=2", "error": "/runs/99999",
 	}
+	b.goTo("/data?kind=issues")
+	b.do(chromedp.AttributeValue(`#documents a`, "href", &document, nil, chromedp.ByQuery))
+	all["document"] = document
 	for name, path := range all {
 		for _, scheme := range []string{"light", "dark"} {
 			b.shows(1360, 900, false, scheme)
@@ -83,7 +87,7 @@ func TestEverybodyCanUseIt(t *testing.T) {
 	judged(t, b, judge, "login")
 }
 
-func judged(t *testing.T, b *browser, judge, page string) {
+func judged(t *testing.T, b *browserTab, judge, page string) {
 	t.Helper()
 	var found []finding
 	b.do(chromedp.Evaluate(judge+`; axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.map((v) => ({ID: v.id, Impact: v.impact, Help: v.help, Nodes: v.nodes.slice(0, 3).map((n) => ({HTML: n.html}))})))`,

@@ -15,7 +15,7 @@ import (
 
 // pages are what the navigation leads to, and what each says.
 var pages = map[string]string{
-	"/": "Runs in progress", "/accounts": "Add an account", "/runs": "Under way", "/jobs": "Retry failed jobs", "/data": "Parquet",
+	"/": "Runs in progress", "/accounts": "Add an account", "/runs": "Under way", "/jobs": "Retry failed jobs", "/data": "Parquet", "/data/sql": "Saved queries",
 	"/refresh": "HIGH waiting", "/dead-letters": "Dead letters", "/timers": "Set a timer", "/system": "Audit log",
 }
 
@@ -49,19 +49,23 @@ func TestDashboard(t *testing.T) {
 	t.Run("a run is watched", func(t *testing.T) { watched(t, w, b, logins[2]) })
 	t.Run("a failed job is retried", func(t *testing.T) { retried(t, w, b) })
 	t.Run("many are retried after a question", func(t *testing.T) { retriedInBulk(t, w, b, logins[3]) })
+	t.Run("unfinished jobs are canceled after a question", func(t *testing.T) { canceled(t, w, b, logins[3]) })
 	t.Run("dead letters are redriven", func(t *testing.T) { redriven(t, w, b) })
 	t.Run("a key turns fresh by itself", func(t *testing.T) { fresh(t, w, b) })
 	t.Run("a timer is set and fires", func(t *testing.T) { fires(t, w, b) })
 	t.Run("a list has what the API has", func(t *testing.T) { listed(t, w, b) })
 	t.Run("what SQL finds is what the API finds", func(t *testing.T) { queried(t, w, b) })
+	t.Run("a search finds what the API finds", func(t *testing.T) { searched(t, w, b) })
 	t.Run("filters survive a reload", func(t *testing.T) { filtered(t, b) })
+	t.Run("a refused form keeps what was typed", func(t *testing.T) { keepsTyped(t, b) })
+	t.Run("phones need not scroll sideways", func(t *testing.T) { fitsPhones(t, b, logins[0]) })
 	t.Run("pause", func(t *testing.T) { paused(t, b) })
 	b.t = t
 	b.wasQuiet()
 	t.Run("who may only read cannot act", func(t *testing.T) { readsOnly(t, w) })
 }
 
-func needsToken(t *testing.T, w *world, b *browser) {
+func needsToken(t *testing.T, w *world, b *browserTab) {
 	b.t = t
 	for path := range pages {
 		b.goTo(path)
@@ -94,7 +98,7 @@ func needsToken(t *testing.T, w *world, b *browser) {
 }
 
 // watched starts a run on the page and sees it end there, on the page that was loaded once.
-func watched(t *testing.T, w *world, b *browser, login string) {
+func watched(t *testing.T, w *world, b *browserTab, login string) {
 	b.t = t
 	hold := make(chan struct{})
 	w.upstream.Before(sim.PathContains("/events"), 1, func() { <-hold })
@@ -116,7 +120,7 @@ func watched(t *testing.T, w *world, b *browser, login string) {
 	}
 }
 
-func retried(t *testing.T, w *world, b *browser) {
+func retried(t *testing.T, w *world, b *browserTab) {
 	b.t = t
 	b.goTo("/")
 	b.sees("USER_EVENTS")
@@ -128,7 +132,7 @@ func retried(t *testing.T, w *world, b *browser) {
 	w.Completes(w.failed)
 }
 
-func retriedInBulk(t *testing.T, w *world, b *browser, login string) {
+func retriedInBulk(t *testing.T, w *world, b *browserTab, login string) {
 	b.t = t
 	w.collected(login)
 	b.goTo(fmt.Sprintf("/runs/%d", w.failed))
@@ -140,7 +144,26 @@ func retriedInBulk(t *testing.T, w *world, b *browser, login string) {
 	w.Completes(w.failed)
 }
 
-func redriven(t *testing.T, w *world, b *browser) {
+// canceled begins a run that waits, and cancels its jobs on the page of all jobs.
+func canceled(t *testing.T, w *world, b *browserTab, login string) {
+	b.t = t
+	hold := make(chan struct{})
+	w.upstream.Before(sim.PathContains("/events"), 1, func() { <-hold })
+	defer close(hold)
+	b.goTo("/accounts/" + login)
+	b.press(`form[action$="/start-run"] button`)
+	b.sees("has begun")
+	b.goTo("/jobs?account=" + login)
+	b.press(`a[href*="/confirm/cancel-jobs"]`)
+	b.sees("jobs that have not ended match")
+	b.press("form button.primary")
+	b.sees("were canceled")
+	b.goTo("/runs?account=" + login)
+	b.press(`#part-list td a[href^="/runs/"]`)
+	b.sees("canceled on the dashboard")
+}
+
+func redriven(t *testing.T, w *world, b *browserTab) {
 	b.t = t
 	w.dies(b, "item-equipment:00000000000000000000000000000001", "item-equipment:00000000000000000000000000000002")
 	b.press("td.act form button")
@@ -151,7 +174,7 @@ func redriven(t *testing.T, w *world, b *browser) {
 	b.sees("were discarded")
 }
 
-func fresh(t *testing.T, w *world, b *browser) {
+func fresh(t *testing.T, w *world, b *browserTab) {
 	b.t = t
 	b.goTo("/refresh")
 	b.fill("[name=key]", "item-equipment:"+w.game.Ocids()[0])
@@ -160,7 +183,7 @@ func fresh(t *testing.T, w *world, b *browser) {
 	b.sees("character_class")
 }
 
-func fires(t *testing.T, _ *world, b *browser) {
+func fires(t *testing.T, _ *world, b *browserTab) {
 	b.t = t
 	b.goTo("/timers")
 	b.fill("[name=id]", "tea", "[name=when]", "2s", "[name=payload]", `{"minutes": 3}`)
@@ -176,14 +199,14 @@ func fires(t *testing.T, _ *world, b *browser) {
 	b.sees("will not fire")
 }
 
-func queried(t *testing.T, w *world, b *browser) {
+func queried(t *testing.T, w *world, b *browserTab) {
 	b.t = t
 	const statement = "SELECT repository, count(*) AS commits FROM commits GROUP BY repository ORDER BY repository"
 	var want struct{ Rows [][]json.RawMessage }
 	if err := json.Unmarshal([]byte(w.ask("/api/v1/sql", map[string]any{"query": statement})), &want); err != nil || len(want.Rows) == 0 {
 		t.Fatalf("%v %v", want, err)
 	}
-	b.goTo("/data")
+	b.goTo("/data/sql")
 	b.fill("#sql", statement)
 	b.press(".stack button")
 	var got [][]string
@@ -196,18 +219,21 @@ func queried(t *testing.T, w *world, b *browser) {
 			t.Errorf("row %d: %v on the page, %s by the API", i, got[i], row)
 		}
 	}
-	if !b.is(`document.querySelectorAll(".histogram rect").length > 1`) {
+	if !b.is(`document.querySelectorAll(".chart rect").length > 1`) {
 		t.Error("there is no chart")
 	}
+	saved(t, w, b)
+	b.goTo("/data?kind=issues&state=open")
 	var lines int
 	b.do(chromedp.Evaluate(`fetch(document.querySelector('a[download$=".jsonl"]').href).then((r) => r.text()).then((t) => t.trim().split("\n").length)`, &lines, chromedp.EvalAsValue, awaited))
-	if lines < 2 {
-		t.Errorf("the download has %d lines", lines)
+	var open struct{ Items []json.RawMessage }
+	if err := json.Unmarshal([]byte(w.Get("/api/v1/documents/issues?state=open&limit=1000")), &open); err != nil || lines != len(open.Items) || lines < 1 {
+		t.Errorf("the download of a selection has %d lines, the API's list %d, %v", lines, len(open.Items), err)
 	}
 }
 
 // listed compares a list of documents with the API's, and opens one of them.
-func listed(t *testing.T, w *world, b *browser) {
+func listed(t *testing.T, w *world, b *browserTab) {
 	b.t = t
 	var want struct{ Items []struct{ Title string } }
 	if err := json.Unmarshal([]byte(w.Get("/api/v1/documents/issues?state=open&limit=50&sort=-created")), &want); err != nil || len(want.Items) == 0 {
@@ -228,10 +254,14 @@ func listed(t *testing.T, w *world, b *browser) {
 	}
 	b.press(`#documents a[href*="/data/issues/"]`)
 	b.sees("As the upstream sent it")
+	if got := b.says("#history"); !strings.Contains(strings.ToLower(got), "created") {
+		t.Errorf("its history is %s", got)
+	}
+	copied(t, b)
 	b.sees(want.Items[0].Title)
 }
 
-func filtered(t *testing.T, b *browser) {
+func filtered(t *testing.T, b *browserTab) {
 	b.t = t
 	b.goTo("/jobs")
 	b.fill(".filters [name=type]", "REPO_ISSUES", ".filters [name=status]", "SUCCEEDED")
@@ -246,7 +276,39 @@ func filtered(t *testing.T, b *browser) {
 	}
 }
 
-func paused(t *testing.T, b *browser) {
+func keepsTyped(t *testing.T, b *browserTab) {
+	b.t = t
+	b.goTo("/timers")
+	b.fill("[name=id]", "tea", "[name=when]", "2h", "[name=payload]", "{minutes")
+	b.press(`form[action$="/set-timer"] button`)
+	b.sees("the payload is not JSON")
+	b.toldOf(http.StatusUnprocessableEntity)
+	if !b.is(`document.querySelector("[name=payload]").value === "{minutes" && document.querySelector("[name=id]").value === "tea" && location.pathname === "/timers"`) {
+		t.Error("what was typed is gone")
+	}
+}
+
+// fitsPhones looks at every page on a narrow screen.
+func fitsPhones(t *testing.T, b *browserTab, login string) {
+	b.t = t
+	b.shows(390, 844, true, "light")
+	defer b.shows(1360, 900, false, "light")
+	for _, path := range []string{"/", "/accounts", "/accounts/" + login, "/runs", "/runs/1", "/jobs", "/jobs/1", "/data?kind=issues", "/refresh", "/timers", "/system", "/data/sql"} {
+		b.goTo(path)
+		if !b.is(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`) {
+			t.Errorf("%s is wider than the screen", path)
+		}
+		if !b.is(`[...document.querySelectorAll("table.stacks")].every((t) => t.scrollWidth <= t.clientWidth + 1)`) {
+			t.Errorf("%s has a table that is cut off", path)
+		}
+	}
+	b.goTo("/runs")
+	if !b.is(`getComputedStyle(document.querySelector("tbody td:nth-child(5)"), "::before").content === '"Calls"'`) {
+		t.Error("a cell does not say what it is")
+	}
+}
+
+func paused(t *testing.T, b *browserTab) {
 	b.t = t
 	b.goTo("/")
 	b.do(chromedp.WaitVisible("#live", chromedp.ByQuery), chromedp.Click("#live", chromedp.ByQuery))
@@ -283,6 +345,7 @@ func readsOnly(t *testing.T, w *world) {
 	if !strings.Contains(answer, "needs the role operate") {
 		t.Errorf("it is told %s", answer)
 	}
+	b.toldOf(http.StatusForbidden)
 	if status, _ := w.Call(http.MethodGet, "/api/v1/timers/forbidden", ""); status != http.StatusNotFound {
 		t.Errorf("the timer was set: %d", status)
 	}

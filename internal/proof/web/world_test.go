@@ -71,7 +71,7 @@ func (w *world) ask(path string, body any) string {
 }
 
 // dies asks for a character that does not exist, which the upstream refuses for good.
-func (w *world) dies(b *browser, keys ...string) {
+func (w *world) dies(b *browserTab, keys ...string) {
 	w.T.Helper()
 	w.ask("/api/v1/refresh", map[string]any{"source": "maplestory", "keys": keys})
 	for _, key := range keys {

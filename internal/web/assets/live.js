@@ -7,6 +7,9 @@
   const every = Number(body.dataset.every || 0) * 1000;
   const button = document.getElementById("live");
   const text = document.getElementById("live-text");
+  // The answer to a form that was refused is the page which has the form.
+  const here = body.dataset.here;
+  if (here && here !== location.pathname + location.search) history.replaceState(null, "", here);
   const leastPause = 1000;
   let paused = sessionStorage.getItem("paused") === "1";
   let source = null;
@@ -48,7 +51,7 @@
     pending = false;
     last = Date.now();
     try {
-      const answer = await fetch(location.href, { headers: { Accept: "text/html", "X-Sluice-Live": "1" }, cache: "no-store" });
+      const answer = await fetch(here, { headers: { Accept: "text/html", "X-Sluice-Live": "1" }, cache: "no-store" });
       if (answer.status === 401) { location.reload(); return; }
       if (answer.ok) exchange(new DOMParser().parseFromString(await answer.text(), "text/html"));
       if (!source) { broken = !answer.ok; show(); }
@@ -62,6 +65,7 @@
   }
 
   function exchange(fresh) {
+    label(fresh);
     document.querySelectorAll("[data-part]").forEach((part) => {
       const now = fresh.getElementById(part.id);
       if (!now || now.innerHTML === part.innerHTML || inUse(part)) return;
@@ -73,6 +77,16 @@
     });
     bind(document);
     tick();
+  }
+
+  // label has each cell of a wide table say what it is, for narrow screens.
+  function label(root) {
+    root.querySelectorAll("table").forEach((table) => {
+      const names = [...table.querySelectorAll("thead th")].map((h) => h.textContent);
+      if (names.length < 3 || table.classList.contains("stacks")) return;
+      table.classList.add("stacks");
+      table.querySelectorAll("tbody tr").forEach((row) => [...row.cells].forEach((cell, i) => { if (names[i]) cell.dataset.label = names[i]; }));
+    });
   }
 
   // soon refreshes once for all that happens within a moment.
@@ -124,9 +138,17 @@
   function bind(root) {
     root.querySelectorAll("button[data-copy]:not([data-bound])").forEach((b) => {
       b.dataset.bound = "1";
-      b.hidden = !navigator.clipboard;
+      b.hidden = false;
       b.addEventListener("click", async () => {
-        await navigator.clipboard.writeText(document.getElementById(b.dataset.copy).textContent);
+        const from = document.getElementById(b.dataset.copy);
+        if (navigator.clipboard) {
+          await navigator.clipboard.writeText(from.textContent);
+        } else {
+          // Browsers lend the clipboard to encrypted pages alone: there is the selection.
+          window.getSelection().selectAllChildren(from);
+          document.execCommand("copy");
+          window.getSelection().removeAllRanges();
+        }
         const was = b.textContent;
         b.textContent = "copied";
         setTimeout(() => { b.textContent = was; }, 1500);
@@ -162,6 +184,7 @@
   window.addEventListener("pagehide", disconnect);
   if (every) setInterval(() => { if (!document.hidden) soon(); }, every);
   setInterval(tick, 1000);
+  label(document);
   bind(document);
   connect();
   show();

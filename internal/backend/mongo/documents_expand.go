@@ -18,7 +18,7 @@ func (t *telling) expand(ctx context.Context, marked []repository) error {
 		r := &marked[i]
 		in := home{r.Account, r.Repository}
 		done[in] = true
-		whole, err := t.inside(ctx, bson.D{{Key: fieldAccount, Value: r.Account}, {Key: fieldRepository, Value: r.Repository}}, r.Presence.absent(), t.renamed[in])
+		whole, err := t.inside(ctx, bson.D{{Key: fieldAccount, Value: r.Account}, {Key: fieldRepository, Value: r.Repository}}, r.absent(), t.renamed[in])
 		if err != nil {
 			return err
 		}

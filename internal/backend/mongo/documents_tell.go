@@ -164,7 +164,7 @@ func (t *telling) meet(ctx context.Context, marked []documentRecord) error {
 	}
 	homes, err := t.homesWhere(ctx, bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}}, 0)
 	for i := range homes {
-		t.absent[home{homes[i].Account, homes[i].Repository}] = homes[i].Presence.absent()
+		t.absent[home{homes[i].Account, homes[i].Repository}] = homes[i].absent()
 	}
 	return err
 }

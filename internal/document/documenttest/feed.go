@@ -34,8 +34,9 @@ func feedKinds() document.Kinds {
 // RunFeed checks the feed of a store, and how it reads documents by their keys.
 func RunFeed(t *testing.T, f Factory) {
 	many := func(t *testing.T, open func() feedStore) { feedMany(t, open, f.Few) }
+	like := func(t *testing.T, open func() feedStore) { feedLikeTheModel(t, open, f.Few) }
 	for name, check := range map[string]func(*testing.T, func() feedStore){
-		"LikeTheModel": feedLikeTheModel, "Positions": feedPositions, "Trimmed": feedTrimmed, "PurgedOnce": feedPurgedOnce,
+		"LikeTheModel": like, "Positions": feedPositions, "Trimmed": feedTrimmed, "PurgedOnce": feedPurgedOnce,
 		"Many": many, "Find": feedFind, "WritersAtOnce": feedWriters,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,12 +106,16 @@ func follow(t testing.TB, store document.Feed, after int64) []document.Change {
 }
 
 // feedLikeTheModel does the same to a store and to the model, at random.
-func feedLikeTheModel(t *testing.T, open func() feedStore) {
+func feedLikeTheModel(t *testing.T, open func() feedStore, few bool) {
+	steps := 250
+	if few {
+		steps = 100
+	}
 	store, model := open(), NewMemory(feedKinds())
 	dice := (&fixture{TB: t}).dice()
 	world := &events{dice: dice}
 	after, modelAfter := int64(0), int64(0)
-	for step := range 250 {
+	for step := range steps {
 		said, do := world.step()
 		if err := cmp.Or(do(t.Context(), store), do(t.Context(), model)); err != nil {
 			t.Fatalf("step %d, %s: %v", step, said, err)

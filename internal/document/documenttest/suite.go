@@ -24,8 +24,8 @@ type Factory struct {
 	// Gathers says that the feed may make one of several changes of a document that
 	// nobody has read in between.
 	Gathers bool
-	// Few says that the server is too slow for more documents than a row of the log
-	// has changes.
+	// Few says that the server is slow: a random sequence is shorter, and there are no
+	// more documents than a row of the log has changes.
 	Few bool
 }
 

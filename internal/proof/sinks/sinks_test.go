@@ -33,29 +33,31 @@ var kills = flag.Int("kills", 3, "how often each proof kills the program")
 // in the end the target shows what `sluice export` shows.
 func TestPostgres(t *testing.T) {
 	address := testkit.Postgres(t)
-	carries(t, address, testkit.OpenSQL(t, address), sinktest.PostgresSQL)
+	carries(t, nil, address, testkit.OpenSQL(t, address), sinktest.PostgresSQL)
 }
 
 func TestMySQL(t *testing.T) {
 	address := testkit.MariaDB(t)
-	carries(t, address, testkit.OpenSQL(t, address), sinktest.MySQL)
+	carries(t, nil, address, testkit.OpenSQL(t, address), sinktest.MySQL)
 }
 
 func TestSQLite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "collected.db")
-	carries(t, "sqlite:"+path, sinktest.OpenSQLite(t, path), sinktest.SQLiteSQL)
+	carries(t, nil, "sqlite:"+path, sinktest.OpenSQLite(t, path), sinktest.SQLiteSQL)
 }
 
 // TestMongo: documents are in MongoDB, whose feed knows no transactions.
 func TestMongo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "collected.db")
-	carries(t, "sqlite:"+path, sinktest.OpenSQLite(t, path), sinktest.SQLiteSQL, "SLUICE_MONGO="+testkit.Mongo(t))
+	// The stand-in for MongoDB searches everything it has for each document.
+	small := &sim.Shape{Repos: sim.Between(4, 6), Commits: sim.Between(5, 15), Issues: sim.Between(4, 10), Pulls: sim.Between(2, 5), Oddities: true}
+	carries(t, small, "sqlite:"+path, sinktest.OpenSQLite(t, path), sinktest.SQLiteSQL, "SLUICE_MONGO="+testkit.Mongo(t))
 }
 
 // carries is the proof, with documents where the environment says.
-func carries(t *testing.T, address string, db *sql.DB, in sinktest.SQL, where ...string) {
+func carries(t *testing.T, shape *sim.Shape, address string, db *sql.DB, in sinktest.SQL, where ...string) {
 	random := sluice.Seeded(t)
-	u := sluice.NewUpstream(t, sim.Options{Seed: random.Uint64(), Accounts: 2, Latency: sim.Latency{Fixed: 5 * time.Millisecond, Jitter: 10 * time.Millisecond}})
+	u := sluice.NewUpstream(t, sim.Options{Seed: random.Uint64(), Accounts: 2, Shape: shape, Latency: sim.Latency{Fixed: 5 * time.Millisecond, Jitter: 10 * time.Millisecond}})
 	dir := t.TempDir()
 	env := append([]string{"SLUICE_SINK=there=" + address}, where...)
 	first := sluice.UpIn(t, u, dir, env, "--floor", "0")

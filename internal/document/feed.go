@@ -3,6 +3,8 @@ package document
 import (
 	"context"
 	"time"
+
+	"sluice/internal/domain"
 )
 
 // Change is one committed change of a document. It says what changed and not what
@@ -48,8 +50,28 @@ type Bounds struct {
 	Oldest, Newest int64
 }
 
+// Check refuses a position after which changes cannot be read: one that is behind
+// what is kept with an error of code gone, and one that was never given with one of
+// code invalid.
+func (b Bounds) Check(after int64) error {
+	switch {
+	case after < 0:
+		return domain.Errorf(domain.CodeInvalid, "a position is a number from 0; got %d", after)
+	case after > b.Newest:
+		return domain.Errorf(domain.CodeInvalid,
+			"there is no position %d: the newest is %d; if the store was made anew or restored, export the table anew and go on from position %d", after, b.Newest, b.Newest)
+	case after < b.Oldest-1:
+		return domain.Errorf(domain.CodeGone,
+			"changes after position %d are kept no longer (the oldest is %d): export the table anew and go on from position %d", after, b.Oldest, b.Newest)
+	}
+	return nil
+}
+
 // Feed is the log of changes of a store of documents. A change is in it exactly if
-// its transaction is committed: it is written in the same one.
+// its transaction is committed: it is written in the same one. A store without
+// transactions promises less: several changes of a document that nobody has read in
+// between may be one, and a process that dies may leave one to be told again. None is
+// ever left out.
 type Feed interface {
 	// Changes returns up to so many changes after a position, in their order. Once
 	// it has returned a position nothing will ever appear before it. A position that

@@ -65,7 +65,7 @@ func (s *Service) Add(name, address string) error {
 // available refuses sinks of documents that have no feed.
 func (s *Service) available() error {
 	if s.o.Runner.Source.Feed == nil {
-		return domain.Errorf(domain.CodeInvalid, "sinks need documents in SQL: MongoDB keeps no feed of changes; leave --mongo out, or use `sluice export`")
+		return domain.Errorf(domain.CodeInvalid, "the store of the documents keeps no feed of changes, which sinks follow; use `sluice export`")
 	}
 	return nil
 }

@@ -3,6 +3,7 @@
 // whole, and what failed is repeated.
 //
 //	db*.go         DB: the connection, writes that survive a dead one, and what a failure means
-//	documents*.go  Documents, a document.Store
+//	documents*.go  Documents, a document.Store with its feed (documents_feed.go says how that is kept)
 //	timerlog*.go   TimerLog, a timer.Log
+//	words*.go      Words, a wordindex.Index
 package mongo

@@ -20,6 +20,7 @@ const (
 // its fields by name, for whoever queries them, and its payload compressed. It
 // is safe for concurrent use, and several processes can write to one database.
 type Documents struct {
+	*feed
 	db           *DB
 	kinds        document.Kinds
 	own          []document.Column
@@ -37,7 +38,7 @@ func NewDocuments(ctx context.Context, db *DB, kinds document.Kinds) (*Documents
 	if err := kinds.Check(); err != nil {
 		return nil, err
 	}
-	s := &Documents{db: db, kinds: kinds, own: kinds.Own(), documents: db.database.Collection(documentsName), repositories: db.database.Collection(repositoriesName)}
+	s := &Documents{feed: newFeed(db, kinds), db: db, kinds: kinds, own: kinds.Own(), documents: db.database.Collection(documentsName), repositories: db.database.Collection(repositoriesName)}
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -54,7 +55,10 @@ func (s *Documents) prepare(ctx context.Context) error {
 	if s.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0)); err != nil {
 		return fmt.Errorf("prepare decompression: %w", err)
 	}
-	return s.index(ctx)
+	if err := s.index(ctx); err != nil {
+		return err
+	}
+	return s.feed.prepare(ctx)
 }
 
 // index makes the indexes that are missing, one at a time: FerretDB 1 fails

@@ -22,37 +22,85 @@ type repository struct {
 	Account    int64  `bson:"account"`
 	Repository int64  `bson:"repository"`
 	Presence   `bson:",inline"`
+	// Unfed says that the feed may not have told everything of what lies in it.
+	Unfed *unfed `bson:"unfed,omitempty"`
+}
+
+// absent is the absence of a repository, none if it was seen again.
+func (p Presence) absent() document.Mark {
+	return document.Presence{SeenAt: instant(p.SeenAt), Mark: p.mark()}.Absent()
 }
 
 func repositoryID(account, id int64) string {
 	return strconv.FormatInt(account, 10) + ":" + strconv.FormatInt(id, 10)
 }
 
-// see notes when repositories were seen.
+// see notes when repositories were seen. What comes back is marked.
 func (s *Documents) see(ctx context.Context, sightings []document.Sighting) error {
-	models := make([]driver.WriteModel, len(sightings))
-	for i, one := range sightings {
-		models[i] = driver.NewUpdateOneModel().SetUpsert(true).
-			SetFilter(bson.D{{Key: fieldID, Value: repositoryID(one.Account, one.Repository)}}).
-			SetUpdate(bson.D{
-				{Key: "$max", Value: bson.D{{Key: fieldSeenAt, Value: micros(one.At)}}},
-				{Key: "$set", Value: bson.D{{Key: fieldAccount, Value: one.Account}, {Key: fieldRepository, Value: one.Repository}}},
-			})
-	}
-	for part := range slices.Chunk(models, callRecords) {
-		write := func() error {
-			_, err := s.repositories.BulkWrite(ctx, part, options.BulkWrite().SetOrdered(false))
+	for part := range slices.Chunk(sightings, callRecords) {
+		records := make([]repository, len(part))
+		for i, one := range part {
+			records[i] = repository{ID: repositoryID(one.Account, one.Repository), Account: one.Account, Repository: one.Repository}
+			records[i].SeenAt = micros(one.At)
+		}
+		var present []repository
+		err := persist(func() (err error) {
+			_, err = s.repositories.InsertMany(ctx, records, options.InsertMany().SetOrdered(false))
+			present, err = duplicates(records, err)
 			return err
-		}
-		err := persist(write)
-		if driver.IsDuplicateKeyError(err) {
-			err = write() // another process inserted it first
-		}
+		})
 		if err != nil {
 			return failure(ctx, err)
 		}
+		if err := s.settle(ctx, func() (bool, error) { return s.seeAgain(ctx, present) }); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// seeAgain notes when repositories were seen that are there; done is false if somebody
+// else changed what is known of one meanwhile.
+func (s *Documents) seeAgain(ctx context.Context, seen []repository) (done bool, err error) {
+	if len(seen) == 0 {
+		return true, nil
+	}
+	at := make(map[string]int64, len(seen))
+	ids := make(bson.A, len(seen))
+	for i := range seen {
+		ids[i], at[seen[i].ID] = seen[i].ID, seen[i].SeenAt
+	}
+	stored, err := s.homesOf(ctx, bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}})
+	if err != nil {
+		return false, err
+	}
+	var changes []driver.WriteModel
+	for i := range stored {
+		before := stored[i].Presence
+		after := before
+		if after.SeenAt = at[stored[i].ID]; after.SeenAt <= before.SeenAt {
+			continue
+		}
+		update := bson.D{{Key: "$set", Value: bson.D{{Key: fieldSeenAt, Value: after.SeenAt}}}}
+		if before.absent() != after.absent() {
+			update = newMark(1).on(update)
+		}
+		changes = append(changes, driver.NewUpdateOneModel().SetFilter(before.unchanged(stored[i].ID)).SetUpdate(update))
+	}
+	if len(changes) == 0 {
+		return true, nil
+	}
+	result, err := s.repositories.BulkWrite(ctx, changes, options.BulkWrite().SetOrdered(false))
+	return err == nil && result.MatchedCount == int64(len(changes)), err
+}
+
+// homesOf reads what is known of repositories.
+func (s *Documents) homesOf(ctx context.Context, filter bson.D) (all []repository, err error) {
+	cursor, err := s.repositories.Find(ctx, filter, options.Find().SetBatchSize(pageRecords))
+	if err != nil {
+		return nil, err
+	}
+	return all, cursor.All(ctx, &all)
 }
 
 // MarkDeleted implements document.Writer. Like Upsert, it is to be repeated
@@ -111,23 +159,28 @@ func (s *Documents) flagRepository(ctx context.Context, a *document.Absence) (do
 	}
 	if !found {
 		r.GoneWhy, r.GoneAt, r.GoneLast = string(mark.Why), micros(mark.Since), micros(mark.Last)
+		mark := newMark(1)
+		r.Unfed = &mark
 		_, err := s.repositories.InsertOne(ctx, r)
 		if driver.IsDuplicateKeyError(err) {
 			return false, nil
 		}
 		return true, err
 	}
-	result, err := s.repositories.UpdateOne(ctx, r.unchanged(r.ID), claim(mark))
+	result, err := s.repositories.UpdateOne(ctx, r.unchanged(r.ID), newMark(1).on(claim(mark)))
 	return err == nil && result.MatchedCount == 1, err
 }
 
 // flagDocuments claims the absence of documents.
 func (s *Documents) flagDocuments(ctx context.Context, a *document.Absence) (done bool, err error) {
 	var changes []driver.WriteModel
+	unfed := newMark(0)
 	err = s.each(ctx, absent(a), func(r *documentRecord) {
-		if mark := r.mark().Claim(instant(r.SeenAt), a.Why, a.Since); mark != r.mark() {
-			changes = append(changes, driver.NewUpdateOneModel().SetFilter(r.unchanged(r.ID)).SetUpdate(claim(mark)))
+		mark := r.mark().Claim(instant(r.SeenAt), a.Why, a.Since)
+		if mark == r.mark() {
+			return
 		}
+		changes = append(changes, driver.NewUpdateOneModel().SetFilter(r.unchanged(r.ID)).SetUpdate(unfed.on(claim(mark))))
 	})
 	if err != nil {
 		return false, err
@@ -165,7 +218,7 @@ func (s *Documents) each(ctx context.Context, filter bson.D, fn func(*documentRe
 	return cursor.Err()
 }
 
-// claim is the update that sets a mark.
+// claim is the update that sets a mark of absence.
 func claim(m document.Mark) bson.D {
 	return bson.D{{Key: "$set", Value: bson.D{
 		{Key: fieldGoneWhy, Value: string(m.Why)}, {Key: fieldGoneAt, Value: micros(m.Since)}, {Key: fieldGoneLast, Value: micros(m.Last)},
@@ -225,17 +278,13 @@ func (s *Documents) gone(ctx context.Context, account int64) (map[home]document.
 
 // marks returns the absences that hold of some repositories.
 func (s *Documents) marks(ctx context.Context, filter bson.D) (map[home]document.Mark, error) {
-	cursor, err := s.repositories.Find(ctx, filter, options.Find().SetBatchSize(pageRecords))
+	all, err := s.homesOf(ctx, filter)
 	if err != nil {
-		return nil, failure(ctx, err)
-	}
-	var all []repository
-	if err := cursor.All(ctx, &all); err != nil {
 		return nil, failure(ctx, err)
 	}
 	marks := make(map[home]document.Mark, len(all))
 	for i := range all {
-		if m := all[i].mark(); m.Holds(instant(all[i].SeenAt)) {
+		if m := all[i].absent(); m != (document.Mark{}) {
 			marks[home{all[i].Account, all[i].Repository}] = m
 		}
 	}

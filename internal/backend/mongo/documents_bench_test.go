@@ -55,3 +55,24 @@ func BenchmarkDocumentsUpsert(b *testing.B) {
 		b.ReportMetric(float64(b.N*pageSize)/b.Elapsed().Seconds(), "documents/s")
 	})
 }
+
+// BenchmarkFeed stores pages of new documents while somebody follows the feed: the
+// difference to BenchmarkDocumentsUpsert/new is what telling of them costs.
+func BenchmarkFeed(b *testing.B) {
+	store, stored, after := openDocuments(b, testkit.Mongo(b)), 0, int64(0)
+	for b.Loop() {
+		b.StopTimer()
+		page := benchPage(stored)
+		stored++
+		b.StartTimer()
+		if err := store.Upsert(b.Context(), page); err != nil {
+			b.Fatal(err)
+		}
+		changes, err := store.Changes(b.Context(), after, pageSize)
+		if err != nil || len(changes) != pageSize {
+			b.Fatalf("%d changes, %v", len(changes), err)
+		}
+		after = changes[len(changes)-1].Position
+	}
+	b.ReportMetric(float64(b.N*pageSize)/b.Elapsed().Seconds(), "documents/s")
+}

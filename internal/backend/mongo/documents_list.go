@@ -240,6 +240,9 @@ func (w *listWalk) conditions() bson.D {
 	return filter
 }
 
+// findKeys is how many documents one call looks for.
+const findKeys = 200
+
 // Find implements document.Finder.
 func (s *Documents) Find(ctx context.Context, keys []document.Key, withRaw bool) (found []document.Document, err error) {
 	homes, err := s.gone(ctx, 0)
@@ -250,7 +253,7 @@ func (s *Documents) Find(ctx context.Context, keys []document.Key, withRaw bool)
 	if !withRaw {
 		option.SetProjection(bson.D{{Key: fieldPayload, Value: 0}})
 	}
-	for part := range slices.Chunk(keys, callRecords) {
+	for part := range slices.Chunk(keys, findKeys) {
 		ids := make([]string, len(part))
 		for i, key := range part {
 			ids[i] = identity(key)

@@ -1,7 +1,6 @@
 package mongo
 
 import (
-	"crypto/sha256"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -30,6 +29,8 @@ const (
 	fieldGoneLast   = "gone_last"
 	fieldDeleted    = "deleted"
 	fieldOwn        = "own"
+	fieldTitle      = "title"
+	fieldContent    = "content"
 )
 
 // maxRecord is what the server takes, less what an update is wrapped in.
@@ -66,12 +67,22 @@ type documentRecord struct {
 	Own bson.D `bson:"own,omitempty"`
 	// Payload is the JSON, compressed with zstd; missing if it is empty.
 	Payload []byte `bson:"payload,omitempty"`
-	// Sum is of everything above. It tells that a copy is there already.
-	Sum      []byte `bson:"sum,omitempty"`
+	// Sum is of everything above, in records that were stored before those had a
+	// content.
+	Sum []byte `bson:"sum,omitempty"`
+	// Content stands for all that the record shows but its version; 0 if it is not
+	// known.
+	Content  int64 `bson:"content,omitempty"`
 	Presence `bson:",inline"`
 	// Deleted is set in records that were flagged before absences had a reason
 	// and an instant.
 	Deleted bool `bson:"deleted,omitempty"`
+	// Unfed is what the feed does not tell of yet, and Told what it told of the
+	// record's absence; ToldTitle is the title of a container that was told to all
+	// that lies in it.
+	Unfed     *unfed `bson:"unfed,omitempty"`
+	Told      *told  `bson:"told,omitempty"`
+	ToldTitle string `bson:"told_title,omitempty"`
 }
 
 // Presence is what a record, or that of a repository, says of being there: when it
@@ -147,12 +158,11 @@ func (s *Documents) encode(d *document.Document) (item, error) {
 	if len(d.Raw) > 0 {
 		r.Payload = s.enc.EncodeAll(d.Raw, make([]byte, 0, len(d.Raw)/4+64))
 	}
-	plain, err := bson.Marshal(&r)
-	if err != nil {
-		return item{}, domain.Errorf(domain.CodeInternal, "encode %s: %w", r.ID, err)
+	var err error
+	if r.Content, err = content(&r, d.Raw); err != nil {
+		return item{}, err
 	}
-	sum := sha256.Sum256(plain)
-	r.Sum, r.SeenAt = sum[:16], micros(d.SeenAt)
+	r.SeenAt = micros(d.SeenAt)
 	it := item{record: r}
 	if err := it.encode(); err != nil {
 		return item{}, err

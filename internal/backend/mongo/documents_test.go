@@ -32,6 +32,15 @@ func TestDocumentsConformance(t *testing.T) {
 	}})
 }
 
+func TestDocumentFeedConformance(t *testing.T) {
+	documenttest.RunFeed(t, documenttest.Factory{Gathers: true, Few: !testkit.HasMongod(), Open: func(t *testing.T) func(document.Kinds) (document.Store, error) {
+		url := testkit.Mongo(t)
+		return func(kinds document.Kinds) (document.Store, error) {
+			return mongo.NewDocuments(t.Context(), open(t, url), kinds)
+		}
+	}})
+}
+
 func TestDocumentListsConformance(t *testing.T) {
 	documenttest.RunLists(t, documenttest.ListFactory{Few: true, Open: func(t *testing.T, kinds document.Kinds) documenttest.ListStore {
 		store, err := mongo.NewDocuments(t.Context(), open(t, testkit.Mongo(t)), kinds)

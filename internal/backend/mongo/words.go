@@ -3,6 +3,7 @@ package mongo
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
@@ -49,14 +50,29 @@ func NewWords(ctx context.Context, db *DB) (*Words, error) {
 	s := &Words{db.database.Collection(wordEntriesName), db.database.Collection(wordProgressName)}
 	for _, keys := range []bson.D{
 		{{Key: fieldWords, Value: 1}, {Key: fieldID, Value: -1}},
-		{{Key: fieldKey, Value: 1}},
 		{{Key: fieldAccount, Value: 1}},
 	} {
 		if _, err := s.entries.Indexes().CreateOne(ctx, driver.IndexModel{Keys: keys}); err != nil {
 			return nil, failure(ctx, err)
 		}
 	}
-	return s, nil
+	return s, s.indexKeys(ctx)
+}
+
+// indexKeys keeps two processes that take the same step from adding a document twice.
+// Before anything was indexed there was an index that did not.
+func (s *Words) indexKeys(ctx context.Context) error {
+	index := driver.IndexModel{Keys: bson.D{{Key: fieldKey, Value: 1}}, Options: options.Index().SetUnique(true)}
+	_, err := s.entries.Indexes().CreateOne(ctx, index)
+	var refused driver.ServerError
+	if !errors.As(err, &refused) {
+		return failure(ctx, err)
+	}
+	if err := s.entries.Indexes().DropOne(ctx, fieldKey+"_1"); err != nil {
+		return failure(ctx, err)
+	}
+	_, err = s.entries.Indexes().CreateOne(ctx, index)
+	return failure(ctx, err)
 }
 
 // Progress implements wordindex.Index.

@@ -21,6 +21,12 @@ type Factory struct {
 	// a store of declared kinds on it, as another process would each time, where
 	// there can be several. Stores are closed when the test ends.
 	Open func(t *testing.T) func(document.Kinds) (document.Store, error)
+	// Gathers says that the feed may make one of several changes of a document that
+	// nobody has read in between.
+	Gathers bool
+	// Few says that the server is slow: a random sequence is shorter, and there are no
+	// more documents than a row of the log has changes.
+	Few bool
 }
 
 func (f Factory) open(t *testing.T, kinds document.Kinds) *fixture {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sluice/internal/document"
-	"sluice/internal/domain"
 )
 
 // FeedRows are what a store lends of its log of changes.
@@ -46,7 +45,7 @@ func (s *Store[T, P]) Changes(ctx context.Context, after int64, limit int) (chan
 		if err != nil {
 			return err
 		}
-		if err := checkPosition(after, newest, trimmed); err != nil {
+		if err := (document.Bounds{Oldest: trimmed + 1, Newest: newest}).Check(after); err != nil {
 			return err
 		}
 		for last := after; len(changes) < limit; {
@@ -75,20 +74,6 @@ func (s *Store[T, P]) sequence(ctx context.Context) error {
 		return nil
 	}
 	return s.rows.Feed.Sequence(ctx)
-}
-
-func checkPosition(after, newest, trimmed int64) error {
-	switch {
-	case after < 0:
-		return domain.Errorf(domain.CodeInvalid, "a position is a number from 0; got %d", after)
-	case after > newest:
-		return domain.Errorf(domain.CodeInvalid,
-			"there is no position %d: the newest is %d; if the store was made anew or restored, export the table anew and go on from position %d", after, newest, newest)
-	case after < trimmed:
-		return domain.Errorf(domain.CodeGone,
-			"changes after position %d are kept no longer (the oldest is %d): export the table anew and go on from position %d", after, trimmed+1, newest)
-	}
-	return nil
 }
 
 // Bounds implements document.Feed.

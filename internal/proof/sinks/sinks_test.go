@@ -29,28 +29,37 @@ import (
 
 var kills = flag.Int("kills", 3, "how often each proof kills the program")
 
-// TestPostgres, TestMySQL and TestSQLite: whatever is killed while the world changes,
+// TestPostgres, TestMySQL, TestSQLite and TestMongo: whatever is killed while the world changes,
 // in the end the target shows what `sluice export` shows.
 func TestPostgres(t *testing.T) {
 	address := testkit.Postgres(t)
-	carries(t, address, testkit.OpenSQL(t, address), sinktest.PostgresSQL)
+	carries(t, nil, address, testkit.OpenSQL(t, address), sinktest.PostgresSQL)
 }
 
 func TestMySQL(t *testing.T) {
 	address := testkit.MariaDB(t)
-	carries(t, address, testkit.OpenSQL(t, address), sinktest.MySQL)
+	carries(t, nil, address, testkit.OpenSQL(t, address), sinktest.MySQL)
 }
 
 func TestSQLite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "collected.db")
-	carries(t, "sqlite:"+path, sinktest.OpenSQLite(t, path), sinktest.SQLiteSQL)
+	carries(t, nil, "sqlite:"+path, sinktest.OpenSQLite(t, path), sinktest.SQLiteSQL)
 }
 
-func carries(t *testing.T, address string, db *sql.DB, in sinktest.SQL) {
+// TestMongo: documents are in MongoDB, whose feed knows no transactions.
+func TestMongo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "collected.db")
+	// The stand-in for MongoDB searches everything it has for each document.
+	small := &sim.Shape{Repos: sim.Between(4, 6), Commits: sim.Between(5, 15), Issues: sim.Between(4, 10), Pulls: sim.Between(2, 5), Oddities: true}
+	carries(t, small, "sqlite:"+path, sinktest.OpenSQLite(t, path), sinktest.SQLiteSQL, "SLUICE_MONGO="+testkit.Mongo(t))
+}
+
+// carries is the proof, with documents where the environment says.
+func carries(t *testing.T, shape *sim.Shape, address string, db *sql.DB, in sinktest.SQL, where ...string) {
 	random := sluice.Seeded(t)
-	u := sluice.NewUpstream(t, sim.Options{Seed: random.Uint64(), Accounts: 2, Latency: sim.Latency{Fixed: 5 * time.Millisecond, Jitter: 10 * time.Millisecond}})
+	u := sluice.NewUpstream(t, sim.Options{Seed: random.Uint64(), Accounts: 2, Shape: shape, Latency: sim.Latency{Fixed: 5 * time.Millisecond, Jitter: 10 * time.Millisecond}})
 	dir := t.TempDir()
-	env := []string{"SLUICE_SINK=there=" + address}
+	env := append([]string{"SLUICE_SINK=there=" + address}, where...)
 	first := sluice.UpIn(t, u, dir, env, "--floor", "0")
 	for _, login := range u.Logins() {
 		first.Signup(login, u.Token(login))
@@ -77,10 +86,10 @@ func carries(t *testing.T, address string, db *sql.DB, in sinktest.SQL) {
 	}
 	last.Signal(syscall.SIGTERM)
 	last.Ends()
-	done := sluice.Run(t, nil, "sync", address, "--data-dir", dir, "-o", "json").Expect(t, 0)
+	done := sluice.Run(t, where, "sync", address, "--data-dir", dir, "-o", "json").Expect(t, 0)
 	t.Logf("the last sync: %s", done.Out)
-	compare(t, dir, db, in)
-	purge(t, u, dir, address, db, in)
+	compare(t, dir, db, in, where)
+	purge(t, u, dir, address, db, in, where)
 }
 
 // die lets the program live for a moment, and kills it.
@@ -113,11 +122,11 @@ func begin(s *sluice.Service, u *sluice.Upstream) (runs []int) {
 }
 
 // compare compares every table with its export.
-func compare(t *testing.T, dir string, db *sql.DB, in sinktest.SQL) {
+func compare(t *testing.T, dir string, db *sql.DB, in sinktest.SQL, where []string) {
 	t.Helper()
 	all := 0
 	for _, table := range sink.Tables(source.Kinds(sources.Collected()), false) {
-		want := exported(t, dir, table)
+		want := exported(t, dir, table, where)
 		got := sinktest.ReadSQL(t, db, table, in)
 		for i := range got {
 			got[i].Key = document.Key{}
@@ -131,9 +140,9 @@ func compare(t *testing.T, dir string, db *sql.DB, in sinktest.SQL) {
 	t.Logf("%d rows are the same", all)
 }
 
-func exported(t *testing.T, dir string, table sink.Table) (rows []sink.Row) {
+func exported(t *testing.T, dir string, table sink.Table, where []string) (rows []sink.Row) {
 	t.Helper()
-	answer := sluice.Run(t, nil, "export", "--kind", table.Name, "--format", "jsonl", "--data-dir", dir).Expect(t, 0)
+	answer := sluice.Run(t, where, "export", "--kind", table.Name, "--format", "jsonl", "--data-dir", dir).Expect(t, 0)
 	lines := bufio.NewScanner(strings.NewReader(answer.Out))
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
@@ -166,9 +175,9 @@ func cell(t *testing.T, of document.Type, text json.RawMessage) (v document.Valu
 }
 
 // purge: nothing of a purged account stays in the target.
-func purge(t *testing.T, u *sluice.Upstream, dir, address string, db *sql.DB, in sinktest.SQL) {
+func purge(t *testing.T, u *sluice.Upstream, dir, address string, db *sql.DB, in sinktest.SQL, where []string) {
 	t.Helper()
-	sluice.Run(t, nil, "account", "purge", u.Logins()[0], "--yes", "--cancel", "--data-dir", dir).Expect(t, 0)
-	sluice.Run(t, nil, "sync", address, "--data-dir", dir).Expect(t, 0)
-	compare(t, dir, db, in)
+	sluice.Run(t, where, "account", "purge", u.Logins()[0], "--yes", "--cancel", "--data-dir", dir).Expect(t, 0)
+	sluice.Run(t, where, "sync", address, "--data-dir", dir).Expect(t, 0)
+	compare(t, dir, db, in, where)
 }

@@ -96,7 +96,7 @@ func (r Read) Of(a *Answer) (readings []Reading, problems []error) {
 	return readings, problems
 }
 
-func (g *Reading) readAmounts(r Read, a *Answer, problems *[]error) {
+func (r *Reading) readAmounts(from Read, a *Answer, problems *[]error) {
 	amount := func(f Field) (n, of int, ok bool) {
 		text := f.Text(a)
 		if text == "" {
@@ -107,25 +107,25 @@ func (g *Reading) readAmounts(r Read, a *Answer, problems *[]error) {
 		}
 		return n, of, ok
 	}
-	if n, _, ok := amount(r.Limit); ok {
-		g.Limit = n
+	if n, _, ok := amount(from.Limit); ok {
+		r.Limit = n
 	}
-	if n, of, ok := amount(r.Used); ok {
+	if n, of, ok := amount(from.Used); ok {
 		if of > 0 {
-			g.Limit = of
+			r.Limit = of
 		}
-		if g.Limit > 0 {
-			g.Left, g.HasLeft = max(g.Limit-n, 0), true
+		if r.Limit > 0 {
+			r.Left, r.HasLeft = max(r.Limit-n, 0), true
 		}
 	}
-	if n, of, ok := amount(r.Remaining); ok {
-		g.Left, g.HasLeft = n, true
+	if n, of, ok := amount(from.Remaining); ok {
+		r.Left, r.HasLeft = n, true
 		if of > 0 {
-			g.Limit = of
+			r.Limit = of
 		}
 	}
-	if n, _, ok := amount(r.Refill); ok {
-		g.Refill = n
+	if n, _, ok := amount(from.Refill); ok {
+		r.Refill = n
 	}
 }
 

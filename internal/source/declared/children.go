@@ -3,13 +3,9 @@ package declared
 import (
 	"slices"
 
-	"github.com/tidwall/gjson"
-
 	"sluice/internal/domain"
 	"sluice/internal/source"
 )
-
-type gjsonResult = gjson.Result
 
 // children plans what is asked for each record of a page: the walks of the streams
 // that are of this one.
@@ -17,27 +13,28 @@ func (c *call) children(res *source.Result, all []record) {
 	if len(c.stream.Children) == 0 {
 		return
 	}
+	met := map[string]bool{}
 	for i := range all {
 		path := recordPath(c.containerOf(all[i].value), c.stream.Name, all[i].name)
-		if at := slices.Index(c.p.Unmet, path); at >= 0 {
-			c.p.Unmet = slices.Delete(slices.Clone(c.p.Unmet), at, at+1)
-		}
+		met[path] = true
 		listed, gone := c.Cursors[listedMark+" "+path], c.Cursors[goneMark+" "+path]
 		if listed.IsZero() || gone.After(listed) {
 			res.Cursors = append(res.Cursors, c.cursorAt(listedMark+" "+path, max(c.p.Start, gone.Unix()+1)))
 		}
 		parents := c.fields(all[i])
 		for _, child := range c.stream.Children {
-			c.child(res, child, path, parents)
+			c.child(res, child, path, params{Parents: parents, Full: gone.After(listed)})
 		}
 	}
+	c.p.Unmet = slices.DeleteFunc(slices.Clone(c.p.Unmet), func(path string) bool { return met[path] })
 }
 
 // child plans the walks of one stream for one record. A walk that follows what
 // changed in all parents makes those of single ones superfluous, once they were
 // collected first.
-func (c *call) child(res *source.Result, child *Stream, path string, parents map[string]map[string]any) {
-	p := params{Parents: parents}
+// What belongs to a record that was gone is read as a whole: pages that are as they
+// were would leave it flagged.
+func (c *call) child(res *source.Result, child *Stream, path string, p params) {
 	main := jobType(child, modeMain)
 	if child.perParent() || c.Cursors[cursorKey(main, path)].IsZero() {
 		res.Next = append(res.Next, c.s.spec(main, path, p, domain.ClassChild))
@@ -54,6 +51,11 @@ func (c *call) sweepDue(s *Stream, resource string) bool {
 		return false
 	}
 	last := c.Cursors[cursorKey(jobType(s, modeSweep), resource)]
+	if main := jobType(s, modeMain); last.IsZero() {
+		if last = c.Cursors[cursorKey(main, resource)]; last.IsZero() {
+			last = c.apartDone(main, resource)
+		}
+	}
 	return !last.IsZero() && !c.Run.Anchor.Before(last.Add(s.sweepEvery))
 }
 

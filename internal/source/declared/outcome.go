@@ -174,7 +174,12 @@ func (c *call) goneParent(a *answer) source.Result {
 		return c.missing(a)
 	}
 	at := c.s.serverTime(a)
-	return source.Result{Verdict: source.Done, Absences: []document.Absence{{
+	var forgotten []domain.Page
+	if c.stream.etag {
+		// If it comes back as it was, it must be read all the same.
+		forgotten = append(forgotten, domain.Page{AccountID: c.Run.AccountID, Key: storedKey(c.Job.Type, c.Job.Resource, 0)})
+	}
+	return source.Result{Verdict: source.Done, Stored: forgotten, Absences: []document.Absence{{
 		Account: c.Run.AccountID, Repository: c.s.container(c.Job.Resource), Kind: c.s.file.Kind(c.stream), Why: document.GoneDeleted, Since: at, NotSeenSince: at,
 	}}}
 }

@@ -91,10 +91,11 @@ func (c *call) next(a *answer, all []record, shown int, f *follow) string {
 			return ""
 		}
 		last := all[len(all)-1]
-		if p.by == "" {
-			return posToken + last.name
+		by := p.by
+		if by == "" {
+			by = c.stream.key[len(c.stream.key)-1]
 		}
-		return posToken + textAt(last.value, p.by)
+		return posToken + textAt(last.value, by)
 	}
 	return ""
 }

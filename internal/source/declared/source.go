@@ -14,8 +14,9 @@ import (
 
 // Options are what a source needs beside its file. The zero of each is its default.
 type Options struct {
-	// Config replaces values of the file's config.
+	// Config replaces values of the file's config, and Base what addresses begin with.
 	Config map[string]string
+	Base   string
 	// Transport carries calls; one of the standard library's if nil.
 	Transport http.RoundTripper
 	Now       func() time.Time
@@ -128,7 +129,10 @@ func jobType(s *Stream, m mode) string {
 
 // base is what addresses begin with, for a target.
 func (s *Source) base(target string) (*url.URL, error) {
-	text, err := s.file.base.render(map[string]any{"config": s.config, "target": url.PathEscape(target)})
+	text, err := s.opt.Base, error(nil)
+	if text == "" {
+		text, err = s.file.base.render(map[string]any{"config": s.config, "target": url.PathEscape(target)})
+	}
 	if err != nil {
 		return nil, domain.Errorf(domain.CodeInvalid, "the base of %s: %v", s.file.Name, err)
 	}

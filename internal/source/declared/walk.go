@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/source"
@@ -28,7 +30,7 @@ func (c *call) since() int64 {
 		last = c.earliestFirst()
 	}
 	if c.mode == modeMain && last.IsZero() {
-		last = c.apartDone()
+		last = c.apartDone(c.Job.Type, c.Job.Resource)
 	}
 	if last.IsZero() {
 		return 0
@@ -51,8 +53,8 @@ func (c *call) earliestFirst() (earliest time.Time) {
 // apartDone is the instant of a first collection whose pages were all planned at
 // once, if every one of them was stored. Each leaves a mark that says of how many it
 // is one.
-func (c *call) apartDone() time.Time {
-	prefix := cursorKey(c.Job.Type, c.Job.Resource) + " page "
+func (c *call) apartDone(typ, resource string) time.Time {
+	prefix := cursorKey(typ, resource) + " page "
 	met := map[string]int{}
 	earliest := map[string]time.Time{}
 	for key, at := range c.Cursors {
@@ -150,7 +152,7 @@ func (c *call) shown(a *answer, all []record) int {
 		return len(all)
 	}
 	n := 0
-	every(a.json, strings.TrimSuffix(strings.TrimSuffix(c.request.records, "*"), "."), func(v gjsonResult) { eachOf(v, func(gjsonResult) { n++ }) })
+	every(a.json, strings.TrimSuffix(strings.TrimSuffix(c.request.records, "*"), "."), func(v gjson.Result) { eachOf(v, func(gjson.Result) { n++ }) })
 	return n
 }
 

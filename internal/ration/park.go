@@ -16,7 +16,10 @@ type Park struct {
 	// to whoever keeps the ration, which doubles its pause.
 	For  Field
 	Else time.Duration
-	What Who
+	// After is the field of a good answer that says how long to stay away once it was
+	// read.
+	After Field
+	What  Who
 }
 
 // Who waits.
@@ -49,12 +52,28 @@ func (p *Park) Check() error {
 	switch {
 	case !slices.Contains(Whos(), p.What):
 		return domain.Errorf(domain.CodeInvalid, "park: %q cannot wait; give one of %q", p.What, Whos())
+	case !p.After.IsZero() && !slices.Contains(Forms(), p.After.As):
+		return domain.Errorf(domain.CodeInvalid, "park: after must say how it is written; give as: one of %q", Forms())
 	case p.For.As != "" && !slices.Contains(Forms(), p.For.As):
 		return domain.Errorf(domain.CodeInvalid, "park: there is no form %q; there are %q", p.For.As, Forms())
 	case p.Else < 0:
 		return domain.Errorf(domain.CodeInvalid, "park: nobody waits for %s", p.Else)
 	}
 	return nil
+}
+
+// Afterwards is how long a good answer wants to be left alone after it; 0 if it does
+// not say.
+func (p *Park) Afterwards(a *Answer) time.Duration {
+	text := p.After.Text(a)
+	if text == "" {
+		return 0
+	}
+	t, err := ParseInstant(text, p.After.As, a.At)
+	if err != nil {
+		return 0
+	}
+	return max(t.Sub(a.At), 0)
 }
 
 // Hit says whether an answer wants whoever asked to stay away, and how long; zero if

@@ -13,10 +13,10 @@ import (
 
 // selected are the records that a request is about, in a steady order: by id, or those
 // that changed by when they did.
-func (s *Server) selected(r *http.Request, c *compiled, of *record) []*record {
+func (s *Server) selected(c *compiled, of *record, asked string) []*record {
 	var since time.Time
-	if c.Since != "" {
-		since = instant(r.URL.Query().Get(c.Since), c.SinceAs)
+	if asked != "" {
+		since = instant(asked, c.SinceAs)
 	}
 	var all []*record
 	for _, one := range c.stream.all {
@@ -25,7 +25,7 @@ func (s *Server) selected(r *http.Request, c *compiled, of *record) []*record {
 		}
 		all = append(all, one)
 	}
-	if c.Since != "" {
+	if asked != "" {
 		slices.SortStableFunc(all, func(a, b *record) int { return cmp.Or(a.updated.Compare(b.updated), cmp.Compare(a.id, b.id)) })
 	}
 	return all

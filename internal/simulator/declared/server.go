@@ -43,15 +43,18 @@ type Server struct {
 	orders []Order
 }
 
-// compiled is a route that paths are compared with.
+// compiled is a route that requests are compared with.
 type compiled struct {
 	*Route
 	stream *kept
 	path   *regexp.Regexp
-	// field is by which of the parent's fields the path names it; "" if it does not.
+	query  map[string]*regexp.Regexp
+	// field is by which of the parent's fields it is named; "" if it is not.
 	field string
-	group int
 }
+
+// asked is what a request names.
+type asked struct{ parent, since string }
 
 // New makes an upstream.
 func New(spec Spec, o Options) (*Server, error) {
@@ -90,22 +93,73 @@ func (s *Server) SetURL(url string) {
 var holes = regexp.MustCompile(`\{([^}]*)\}`)
 
 func compileRoute(r *Route, stream *kept) (compiled, error) {
-	c := compiled{Route: r, stream: stream}
+	c := compiled{Route: r, stream: stream, query: map[string]*regexp.Regexp{}}
+	var err error
+	if c.path, err = c.pattern(r.Path, "[^/]+"); err != nil {
+		return c, err
+	}
+	for name, value := range r.Query {
+		if plain, err := url.QueryUnescape(value); err == nil {
+			value = plain
+		}
+		if c.query[name], err = c.pattern(value, ".+?"); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// pattern compiles a text with holes.
+func (c *compiled) pattern(text, hole string) (*regexp.Regexp, error) {
 	var pattern strings.Builder
-	last, group := 0, 0
-	for _, at := range holes.FindAllStringSubmatchIndex(r.Path, -1) {
-		pattern.WriteString(regexp.QuoteMeta(r.Path[last:at[0]]))
-		pattern.WriteString("([^/]+)")
-		group++
-		if field, ok := strings.CutPrefix(r.Path[at[2]:at[3]], "parent."); ok {
-			c.field, c.group = field, group
+	last := 0
+	for _, at := range holes.FindAllStringSubmatchIndex(text, -1) {
+		pattern.WriteString(regexp.QuoteMeta(text[last:at[0]]))
+		field, parent := strings.CutPrefix(text[at[2]:at[3]], "parent.")
+		switch {
+		case parent:
+			c.field = field
+			pattern.WriteString("(?P<parent>" + hole + ")")
+		case text[at[2]:at[3]] == "cursor":
+			pattern.WriteString("(?P<since>" + hole + ")")
+		default:
+			pattern.WriteString(hole)
 		}
 		last = at[1]
 	}
-	pattern.WriteString(regexp.QuoteMeta(r.Path[last:]))
-	var err error
-	c.path, err = regexp.Compile("^" + pattern.String() + "$")
-	return c, err
+	pattern.WriteString(regexp.QuoteMeta(text[last:]))
+	return regexp.Compile("^" + pattern.String() + "$")
+}
+
+// takes says whether a request takes the route, and what it names.
+func (c *compiled) takes(r *http.Request) (a asked, ok bool) {
+	if c.Method != r.Method || !a.from(c.path, r.URL.EscapedPath(), url.PathUnescape) {
+		return a, false
+	}
+	query := r.URL.Query()
+	for name, pattern := range c.query {
+		if !query.Has(name) || !a.from(pattern, query.Get(name), func(s string) (string, error) { return s, nil }) {
+			return a, false
+		}
+	}
+	return a, true
+}
+
+func (a *asked) from(pattern *regexp.Regexp, text string, plain func(string) (string, error)) bool {
+	m := pattern.FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	for i, name := range pattern.SubexpNames() {
+		value, _ := plain(m[i])
+		switch name {
+		case "parent":
+			a.parent = value
+		case "since":
+			a.since = value
+		}
+	}
+	return true
 }
 
 // ServeHTTP implements http.Handler.
@@ -115,7 +169,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Date", s.opt.Now().UTC().Format(http.TimeFormat))
-	route, parent := s.find(r)
+	route, names := s.find(r)
 	stream := ""
 	if route != nil {
 		stream = route.stream.Name
@@ -149,7 +203,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.counts.note(func(a *Audit) { a.Unknown = append(a.Unknown, r.Method+" "+r.URL.RequestURI()) })
 		reply(w, http.StatusNotFound, map[string]any{"message": "there is no such address"})
 	default:
-		s.serve(w, r, route, parent)
+		s.serve(w, r, route, names)
 	}
 }
 
@@ -177,38 +231,22 @@ func (s *Server) credential(r *http.Request) string {
 	return "anybody"
 }
 
-// find is the route that a request takes, with how its path names the parent.
-func (s *Server) find(r *http.Request) (*compiled, string) {
-	query := r.URL.Query()
-	var best *compiled
-	parent := ""
+// find is the route that a request takes: of several the one that knows most of its
+// parameters.
+func (s *Server) find(r *http.Request) (best *compiled, names asked) {
 	for i := range s.routes {
 		c := &s.routes[i]
-		m := c.path.FindStringSubmatch(r.URL.EscapedPath())
-		if m == nil || c.Method != r.Method || !has(query, c.Query) || best != nil && len(best.Query) >= len(c.Query) {
-			continue
-		}
-		best, parent = c, ""
-		if c.group > 0 {
-			parent, _ = url.PathUnescape(m[c.group])
+		if a, ok := c.takes(r); ok && (best == nil || len(c.query) > len(best.query)) {
+			best, names = c, a
 		}
 	}
-	return best, parent
-}
-
-func has(query url.Values, want map[string]string) bool {
-	for name, value := range want {
-		if !query.Has(name) || value != "*" && query.Get(name) != value {
-			return false
-		}
-	}
-	return true
+	return best, names
 }
 
 // serve answers with a page.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, c *compiled, parent string) {
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, c *compiled, names asked) {
 	s.world.mu.Lock()
-	body, status := s.answer(w, r, c, parent)
+	body, status := s.answer(w, r, c, names)
 	s.world.mu.Unlock()
 	if status != http.StatusOK {
 		reply(w, status, map[string]any{"message": "there is no such thing"})
@@ -234,12 +272,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, c *compiled, pare
 }
 
 // answer makes the body of a page. The world is locked.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, c *compiled, parent string) (any, int) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, c *compiled, names asked) (any, int) {
 	var of *record
 	if c.field != "" {
 		above := s.world.streams[c.stream.Parent]
 		for _, p := range above.all {
-			if fmt.Sprint(get(s.world.payload(above, p), c.field)) == parent || p.name() == parent && strings.HasPrefix(c.Path, "/_of/") {
+			if c.field == above.Key {
+				if p.name() == names.parent {
+					of = p
+				}
+			} else if fmt.Sprint(get(s.world.payload(above, p), c.field)) == names.parent {
 				of = p
 			}
 		}
@@ -250,7 +292,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, c *compiled, par
 			return nil, http.StatusNotFound
 		}
 	}
-	all := s.selected(r, c, of)
+	all := s.selected(c, of, names.since)
 	if c.One {
 		if len(all) == 0 {
 			return nil, http.StatusNotFound

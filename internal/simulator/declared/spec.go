@@ -73,12 +73,11 @@ type Route struct {
 	// Path has {parent.FIELD} where it names a parent by a field, and {*} for what may
 	// be anything.
 	Path string
-	// Query are the parameters that it must have; "*" for any value.
-	Query map[string]string
-	// Since is the parameter with the instant since which changes are asked for, and
-	// SinceAs how that is written.
-	Since, SinceAs string
-	Page           Page
+	// Query are the parameters that it must have, with holes as in a path; {cursor} is
+	// the instant since which changes are asked for, and SinceAs how that is written.
+	Query   map[string]string
+	SinceAs string
+	Page    Page
 	// Records is where the records are in an answer.
 	Records string
 	// One says that the answer is a record itself.

@@ -29,6 +29,9 @@ type kept struct {
 	gone []string
 }
 
+// one says that a parent has one of these, which is the answer itself.
+func (k *kept) one() bool { return len(k.Routes) > 0 && k.Routes[0].One }
+
 // record is one thing.
 type record struct {
 	id      int
@@ -81,7 +84,7 @@ func (w *world) grow(k *kept, parent *record, children int) {
 	k.all = append(k.all, r)
 	for _, child := range w.below(k.Name) {
 		n := children
-		if len(child.Routes) > 0 && child.Routes[0].One {
+		if child.one() {
 			n = 1
 		} else if n > 1 {
 			n = w.random.IntN(2*n + 1)
@@ -223,13 +226,13 @@ func (w *world) mutate(m Mutation) {
 		switch parent := w.streams[k.Parent]; {
 		case k.Parent == "":
 			w.grow(k, nil, 1)
-		case len(parent.all) > 0 && !(len(k.Routes) > 0 && k.Routes[0].One):
+		case len(parent.all) > 0 && !k.one():
 			w.grow(k, parent.all[w.random.IntN(len(parent.all))], 1)
 		}
 	}
 	for range m.Remove {
 		k := w.streams[names[w.random.IntN(len(names))]]
-		if len(k.all) > 1 && !(len(k.Routes) > 0 && k.Routes[0].One) {
+		if len(k.all) > 1 && !k.one() {
 			w.remove(k, k.all[w.random.IntN(len(k.all))])
 		}
 	}

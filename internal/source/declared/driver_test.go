@@ -188,3 +188,16 @@ func (d *driver) want(when string) {
 		d.t.Fatalf("%s: %+v", when, a)
 	}
 }
+
+// forget drops what is gone of a kind for which nothing tells that.
+func (d *driver) forget(kind document.Kind) {
+	truth := d.upstream.Truth()
+	for _, s := range d.file.Streams {
+		if d.file.Kind(s) != kind {
+			continue
+		}
+		for _, name := range truth.Gone[s.Name] {
+			delete(d.docs, document.Key{Account: 7, Kind: kind, Name: name})
+		}
+	}
+}

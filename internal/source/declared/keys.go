@@ -83,6 +83,7 @@ func parkForm() *form {
 			opt("as", text(words(ration.Forms())...), "how it is written"),
 		)), "the header that says how long; Retry-After if left out"),
 		opt("else", simple(shapeDuration), "how long where it does not say"),
+		opt("after", instantForm(), "where a good answer says how long to stay away after it"),
 		opt("what", text(words(ration.Whos())...), "who waits; the owner if left out"),
 	)
 }

@@ -215,6 +215,9 @@ func (l *loader) park(n node) {
 		} else if f.is() {
 			p.For = ration.Field{Header: f.get("header").text(), Body: l.path(f.get("body")), As: ration.Form(f.get("as").text())}
 		}
+		if after := n.get("after"); after.is() {
+			p.After = ration.Field{Header: after.get("header").text(), Body: l.path(after.get("body")), As: ration.Form(after.get("as").text())}
+		}
 		if what := n.get("what"); what.is() {
 			p.What = ration.Who(what.text())
 		}

@@ -88,8 +88,13 @@ func (c *call) record(v gjson.Result, fetched time.Time) (r record, keep bool, w
 		Fields: document.Fields{Repository: c.s.container(c.containerOf(v))},
 	}
 	s.readFields(raw, &r.doc.Fields)
-	if !r.doc.UpdatedAt.IsZero() {
+	switch {
+	case !r.doc.UpdatedAt.IsZero():
 		r.doc.Version = r.doc.UpdatedAt
+	case c.mode == modeSweep && s.version != "":
+		// A look at what is there may ask for little of it: that it was seen counts, and
+		// what is stored stays.
+		r.doc.Version = time.Unix(1, 0).UTC()
 	}
 	if len(raw) > c.s.opt.MaxPayload {
 		r.doc.Truncated, r.doc.Raw = true, c.shortened(v, raw)

@@ -142,15 +142,10 @@ func (f *File) simRoute(s *Stream, r *request, spec *sim.Spec) (sim.Route, error
 }
 
 func (f *File) simParam(s *Stream, route *sim.Route, name, value string) {
-	switch {
-	case value == cursorHole:
-		route.Since, route.SinceAs = name, s.cursor.as
-		route.Query[name] = "*"
-	case strings.Contains(value, "{"):
-		route.Query[name] = "*"
-	default:
-		route.Query[name] = value
+	if s != nil && strings.Contains(value, cursorHole) {
+		route.SinceAs = s.cursor.as
 	}
+	route.Query[name] = value
 }
 
 const cursorHole = "{cursor}"

@@ -214,7 +214,7 @@ func (a *App) root() *cobra.Command {
 	config.RegisterGlobal(root.PersistentFlags(), &o.Config)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	addGrouped(root, "Collect:", upCommand{a}.up(o), collectCommand{a}.collect(o), accountCommands{a}.accounts(o),
+	addGrouped(root, "Collect:", upCommand{a}.up(o), collectCommand{a}.collect(o), sourceCommands{a}.sources(o), accountCommands{a}.accounts(o),
 		snapshotCommands{a}.refresh(o), timerCommands{a}.timers(o))
 	addGrouped(root, "Look:", topCommand{a}.top(o), runCommands{a}.runs(o), jobCommands{a}.jobs(o), quotaCommands{a}.quota(o),
 		snapshotCommands{a}.snapshots(o), statsCommands{a}.stats(o), docCommands{a}.docCommand(o), changesCommand{a}.changes(o), exportCommand{a}.export(o), sinkCommands{a}.sync(o), sqlCommand{a}.sql(o), compareCommand{a}.compare(o))

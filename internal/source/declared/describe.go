@@ -48,10 +48,10 @@ func (s *Stream) table() []document.Column {
 		document.Column{Name: "truncated", Type: document.TypeBoolean, From: document.FromTruncated, Doc: "whether its payload was too large to be kept whole"})
 }
 
-// Registration is the source as the program knows it before it is opened.
-func (f *File) Registration(o Options) source.Registration {
+// Registration is the source as the program knows its sources.
+func (s *Source) Registration() source.Registration {
 	return source.Registration{
-		Description: f.Describe(),
-		Walks:       func(source.Settings) (source.Source, error) { return New(f, o) },
+		Description: s.Describe(),
+		Walks:       func(source.Settings) (source.Source, error) { return s, nil },
 	}
 }

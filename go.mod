@@ -39,6 +39,8 @@ require (
 	zombiezen.com/go/sqlite v1.4.2
 )
 
+require github.com/expr-lang/expr v1.17.8 // indirect
+
 require (
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
 	github.com/chromedp/chromedp v0.14.2

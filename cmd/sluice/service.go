@@ -23,11 +23,11 @@ import (
 
 // open assembles a service and its API.
 func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
-	collected, err := sources.OpenCollected(o.Sources)
+	collected, err := sources.OpenCollected(o.Sources, o.Declared...)
 	if err != nil {
 		return nil, err
 	}
-	rations, err := wiring.Rations(sources.Collected(), o.Quota)
+	rations, err := wiring.Rations(sources.Collected(o.Declared...), o.Quota)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	api := httpapi.New(httpapi.Deps{
 		Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota,
 		Statistics: svc.Statistics, Documents: svc.Documents, Feed: svc.Feed, Finder: svc.Finder, Lister: svc.Lister, Queries: svc.Queries, Records: svc.Records, Search: searchAPI(svc), Timers: svc.Timers, Redis: svc.Redis, Refreshes: refreshAPI(svc), Archive: archiveAPI(svc), Notifications: svc.Notifications, Sinks: svc.Sinks,
-		Metrics: scrape, Measure: meter.HTTP, Refused: meter.Refused, Checks: checks(svc), Keys: svc.Keys, Lifecycle: life, Sources: sources.Collected(), HookSecrets: hookSecrets(o.Sources), Log: o.Log,
+		Metrics: scrape, Measure: meter.HTTP, Refused: meter.Refused, Checks: checks(svc), Keys: svc.Keys, Lifecycle: life, Sources: sources.Collected(o.Declared...), HookSecrets: hookSecrets(o.Sources), Log: o.Log,
 		Tokens: svc.Tokens, Audit: svc.Audit, Tracer: tracer,
 	}, httpapi.Options{APIToken: o.HTTP.Token, Version: version(), ProbesOnly: !o.Service.Roles.Has(config.RoleAPI),
 		Exposed: o.Exposed, TrustedProxies: proxies})
@@ -80,7 +80,7 @@ func withDashboard(o cli.ServiceOptions, svc *wiring.Service, api http.Handler) 
 		return api
 	}
 	return web.New(api, web.Options{
-		Prefix: o.HTTP.PathPrefix, Version: version(), Sources: sources.Collected(), Settings: o.Explained, Roles: strings.Join(o.Service.Roles, ", "), Sessions: svc.Records,
+		Prefix: o.HTTP.PathPrefix, Version: version(), Sources: sources.Collected(o.Declared...), Settings: o.Explained, Roles: strings.Join(o.Service.Roles, ", "), Sessions: svc.Records,
 	})
 }
 

@@ -35,6 +35,7 @@ import (
 	"sluice/internal/load"
 	"sluice/internal/logs"
 	"sluice/internal/query"
+	"sluice/internal/source"
 )
 
 // The exit codes.
@@ -73,6 +74,8 @@ type ServiceOptions struct {
 	Look, Read bool
 	// Holder tells other processes who has the data folder.
 	Holder string
+	// Declared are the sources that files describe, beside those of the program.
+	Declared []source.Registration
 	// Exposed says that other machines can reach the API.
 	Exposed bool
 	// Explained tells every setting and where it comes from, with secrets masked.
@@ -181,6 +184,8 @@ type options struct {
 	// origin is where they came from, and typed what stood on the command line.
 	origin config.Origin
 	typed  map[string]bool
+	// declared are the sources of the files that the command was given.
+	declared []source.Registration
 }
 
 // indifferent are the commands that wrong settings do not hinder.
@@ -209,7 +214,7 @@ func (a *App) root() *cobra.Command {
 	config.RegisterGlobal(root.PersistentFlags(), &o.Config)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	addGrouped(root, "Collect:", upCommand{a}.up(o), collectCommand{a}.collect(o), accountCommands{a}.accounts(o),
+	addGrouped(root, "Collect:", upCommand{a}.up(o), collectCommand{a}.collect(o), sourceCommands{a}.sources(o), accountCommands{a}.accounts(o),
 		snapshotCommands{a}.refresh(o), timerCommands{a}.timers(o))
 	addGrouped(root, "Look:", topCommand{a}.top(o), runCommands{a}.runs(o), jobCommands{a}.jobs(o), quotaCommands{a}.quota(o),
 		snapshotCommands{a}.snapshots(o), statsCommands{a}.stats(o), docCommands{a}.docCommand(o), changesCommand{a}.changes(o), exportCommand{a}.export(o), sinkCommands{a}.sync(o), sqlCommand{a}.sql(o), queryCommands{a}.queries(o), compareCommand{a}.compare(o))
@@ -258,7 +263,7 @@ func (a *App) logger(o *options) (*slog.Logger, error) {
 // again by itself.
 func (a *App) service(o *options, holder string) (ServiceOptions, error) {
 	log, err := a.logger(o)
-	so := ServiceOptions{Config: o.Config, Holder: holder, Log: log, Explained: func() []config.Explained { return o.Explain(o.origin, o.typed) }}
+	so := ServiceOptions{Config: o.Config, Declared: o.declared, Holder: holder, Log: log, Explained: func() []config.Explained { return o.Explain(o.origin, o.typed) }}
 	so.Harvest.On = false
 	return so, err
 }

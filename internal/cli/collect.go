@@ -13,6 +13,7 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/httpapi/wire"
+	"sluice/internal/source"
 	"sluice/internal/sources"
 )
 
@@ -20,8 +21,9 @@ import (
 type collectCommand struct{ *App }
 
 func (a collectCommand) collect(o *options) *cobra.Command {
-	var tokenFile, targetFile string
+	var tokenFile, targetFile, sourceFile string
 	var dry bool
+	var set []string
 	from := sources.Collected()[0]
 	c := &cobra.Command{
 		Use:   "collect TARGET…",
@@ -42,13 +44,12 @@ func (a collectCommand) collect(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			logins = append(logins, listed...)
-			tokens, err := a.readTokens(tokenFile)
+			of, logins, err := declaredSource(sourceFile, set, append(logins, listed...))
 			if err != nil {
 				return err
 			}
 			// An account that was added has its token already.
-			requests, err := a.signups(logins, tokens, tokenFile == "" && !dry && a.mayHaveAccounts(o))
+			requests, err := a.requests(o, of, logins, tokenFile, tokenFile == "" && !dry && a.mayHaveAccounts(o))
 			if err != nil {
 				return err
 			}
@@ -65,6 +66,8 @@ func (a collectCommand) collect(o *options) *cobra.Command {
 	}
 	c.Flags().StringVar(&tokenFile, "token-file", "", "`FILE` with one token, or with lines: login token")
 	c.Flags().StringVar(&targetFile, "targets", "", "`FILE` with a target on each line; # begins a comment")
+	c.Flags().StringVar(&sourceFile, "source", "", "`FILE` that describes the source, or the name of one that comes with the program")
+	c.Flags().StringArrayVar(&set, "set", nil, "`NAME=VALUE` of the source's config, or base=URL")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only discover what there is, and estimate what collecting it would take")
 	return c
 }
@@ -94,6 +97,35 @@ var errInterrupted error = &exitError{exitInterrupted, errors.New("interrupted; 
 // mayHaveAccounts says whether there is a service or data to ask for what is stored.
 func (a collectCommand) mayHaveAccounts(o *options) bool {
 	return o.Server != "" || o.Servers.Shared() || a.Holder(o.Service.DataDir) != "" || a.hasData(o.Service.DataDir)
+}
+
+// requests are what is to be collected: accounts of a source of the program, or of one
+// that a file describes.
+func (a collectCommand) requests(o *options, of *collected, logins []string, tokenFile string, stored bool) ([]engine.Signup, error) {
+	if of == nil {
+		tokens, err := a.readTokens(tokenFile)
+		if err != nil {
+			return nil, err
+		}
+		return a.signups(logins, tokens, stored)
+	}
+	tokens, err := of.tokens(a.App, tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	o.declared = []source.Registration{of.src.Registration()}
+	var all []engine.Signup
+	for _, login := range logins {
+		if err := of.check(login); err != nil {
+			return nil, err
+		}
+		token, err := tokens.of(login)
+		if err != nil && !stored {
+			return nil, of.noToken(login)
+		}
+		all = append(all, engine.Signup{Source: of.file.Name, Login: login, Token: token})
+	}
+	return all, nil
 }
 
 // signups checks every login and finds its token before anything is begun; those
@@ -171,7 +203,10 @@ func (a collectCommand) collectIn(ctx context.Context, s *session, o *options, r
 	if err := a.addLedgers(ctx, s, &sum); err != nil {
 		return err
 	}
-	if err := a.addStatistics(ctx, s, &sum); err != nil {
+	if len(o.declared) > 0 {
+		// There are no statistics of what nobody has said the meaning of.
+		sum.uncounted = true
+	} else if err := a.addStatistics(ctx, s, &sum); err != nil {
 		return err
 	}
 	if o.json() {
@@ -196,7 +231,7 @@ func (a collectCommand) begin(ctx context.Context, s *session, request engine.Si
 		answer, err := s.Signup(ctx, request)
 		return answer.Run.ID, err
 	}
-	account, err := s.Account(ctx, request.Login)
+	account, err := s.Account(ctx, accountOf(request))
 	if domain.CodeOf(err) == domain.CodeNotFound {
 		return 0, noToken(request.Login)
 	}
@@ -207,11 +242,19 @@ func (a collectCommand) begin(ctx context.Context, s *session, request engine.Si
 	if domain.CodeOf(err) != domain.CodeConflict || account.State != domain.AccountActive {
 		return begun.ID, err
 	}
-	active, listing := s.Runs(ctx, client.RunFilter{Account: request.Login, Active: true, Page: client.Page{Limit: 1}})
+	active, listing := s.Runs(ctx, client.RunFilter{Account: accountOf(request), Active: true, Page: client.Page{Limit: 1}})
 	if listing != nil || len(active.Items) == 0 {
 		return 0, errors.Join(err, listing)
 	}
 	return active.Items[0].ID, nil
+}
+
+// accountOf is how an account is asked for.
+func accountOf(request engine.Signup) string {
+	if request.Source == sources.Collected()[0].Name {
+		return request.Login
+	}
+	return request.Source + ":" + request.Login
 }
 
 // addLedgers learns what is missing of each run.

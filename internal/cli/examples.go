@@ -11,7 +11,15 @@ var examples = map[string]string{
   sluice up --addr 0.0.0.0:8090 --api-token @api.token --config sluice.yaml`,
 	"collect": `  sluice collect octocat
   sluice collect octocat hubot --token-file tokens.txt
-  sluice collect octocat --dry-run`,
+  sluice collect octocat --dry-run
+  sluice collect pokeapi:all --set base=http://127.0.0.1:8093`,
+	"source": `  sluice source list
+  sluice source check gitlab`,
+	"source check": `  sluice source check gitlab
+  sluice source check pokeapi -o json`,
+	"source sim":  `  sluice source sim pokeapi --records 500`,
+	"source list": `  sluice source list`,
+	"source show": `  sluice source show gitlab`,
 	"doc search": `  sluice doc search crash parser
   sluice doc search '"index out of range" -windows pars*' --kind issues,pulls`,
 	"account": `  sluice account list

@@ -50,6 +50,8 @@ type summary struct {
 	Calls     int64          `json:"calls"`
 	Documents int64          `json:"documents"`
 	Results   []result       `json:"results"`
+	// uncounted says that there are no statistics of the source.
+	uncounted bool
 }
 
 func summarize(order []int64, last map[int64]engine.Progress) summary {
@@ -127,6 +129,9 @@ func (a collectCommand) printResults(sum summary) error {
 		fmt.Fprintln(a.Out)
 		if !r.Paused {
 			printLedger(a.Out, r.Ledger)
+		}
+		if sum.uncounted {
+			continue
 		}
 		if r.Statistics == nil {
 			say(a.Out, "  %-14s %s: the run did not complete\n", "statistics", unknown)

@@ -15,6 +15,7 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/notify"
+	"sluice/internal/source/declared/shipped"
 	"sluice/internal/sources"
 )
 
@@ -210,8 +211,12 @@ func Nearest(typed string, names []string) string {
 // of all flags.
 func UnknownVariables(environment, known []string) (said []string) {
 	// Tokens of sources have no flag: what is in one would be in a process list.
+	known = append(known, TokenSetting("source"))
 	for _, r := range sources.Collected() {
 		known = append(known, TokenSetting(r.Name))
+	}
+	for _, name := range shipped.Names() {
+		known = append(known, TokenSetting(name))
 	}
 	var names []string
 	for _, flag := range known {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -63,6 +64,13 @@ func (f accountFinder) account(ctx context.Context, ref, source string) (domain.
 	if id, err := strconv.ParseInt(ref, 10, 64); err == nil {
 		a, err := f.accounts.Account(ctx, id)
 		if domain.CodeOf(err) != domain.CodeNotFound {
+			return a, err
+		}
+	}
+	name, login, named := strings.Cut(ref, ":")
+	if named && source == "" {
+		// SOURCE:LOGIN; no login has a colon, but for those of accounts that are gone.
+		if a, err := f.accounts.AccountByLogin(ctx, name, login); domain.CodeOf(err) != domain.CodeNotFound {
 			return a, err
 		}
 	}

@@ -32,9 +32,14 @@ func Kinds() document.Kinds {
 	return source.Kinds(descriptions(func(source.Registration) bool { return true }))
 }
 
-// Collected describes the sources that are collected in runs.
-func Collected() []source.Description {
-	return descriptions(func(r source.Registration) bool { return r.Walks != nil })
+// Collected describes the sources that are collected in runs, with more that were
+// declared in files.
+func Collected(more ...source.Registration) []source.Description {
+	all := descriptions(func(r source.Registration) bool { return r.Walks != nil })
+	for _, r := range more {
+		all = append(all, r.Description)
+	}
+	return all
 }
 
 // Keyed describes the sources of keyed records.
@@ -51,9 +56,10 @@ func descriptions(of func(source.Registration) bool) (all []source.Description) 
 	return all
 }
 
-// OpenCollected opens the sources that are collected in runs.
-func OpenCollected(s source.Settings) (opened []source.Source, err error) {
-	for _, r := range All() {
+// OpenCollected opens the sources that are collected in runs, with more that were
+// declared in files.
+func OpenCollected(s source.Settings, more ...source.Registration) (opened []source.Source, err error) {
+	for _, r := range append(All(), more...) {
 		if r.Walks == nil {
 			continue
 		}

@@ -15,6 +15,11 @@ func Rations(of []source.Description, set config.Quota) (quota.Config, error) {
 	for name, bucket := range limits.Buckets {
 		bucket.Limit = min(bucket.Limit, cmp.Or(set.Limit, bucket.Limit))
 		bucket.Window = min(bucket.Window, cmp.Or(set.Window, bucket.Window))
+		if bucket.PointsPeriod > 0 {
+			// It says itself how long its minute is, as sources that files declare do.
+			limits.Buckets[name] = bucket
+			continue
+		}
 		// Where an hour is said to be shorter than a minute, so is the minute.
 		bucket.PointsPeriod = min(time.Minute, bucket.Window)
 		bucket.PointsPerMinute = cmp.Or(set.PointsPerMinute, bucket.PointsPerMinute)

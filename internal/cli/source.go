@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sluice/internal/config"
+	"sluice/internal/domain"
+	simulated "sluice/internal/simulator/declared"
+	"sluice/internal/source/declared"
+	"sluice/internal/source/declared/shipped"
+)
+
+// sourceCommands are about sources that files describe.
+type sourceCommands struct{ *App }
+
+func (a sourceCommands) sources(o *options) *cobra.Command {
+	return group("source", "Collect any API from a file: check it, try it out", a.check(o), a.sim(o), a.list(o), a.show(o))
+}
+
+// readSource reads a file, or the one of a name that comes with the program.
+func readSource(what string) (*declared.File, error) {
+	text, err := os.ReadFile(what)
+	if err != nil {
+		known, ok := shipped.File(what)
+		switch {
+		case ok:
+			text = known
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, usage("there is no file %s, and no source of that name comes with the program%s", what, config.Suggest(what, shipped.Names()))
+		default:
+			return nil, usage("%v", err)
+		}
+	}
+	f, mistakes := declared.Load(text)
+	if err := mistakes.Err(what); err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	return f, nil
+}
+
+func (a sourceCommands) check(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "check FILE", Short: "Say what is wrong with a file, or what it would collect",
+		Long: "Read a file that describes a source. Every mistake is told with its line and with what\n" +
+			"to write instead; a file without any is explained: its rations, its streams, what a\n" +
+			"first run and later ones ask for, and how it is found out what is gone. No call is made.",
+		Args: exactly("check", "FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			f, err := readSource(args[0])
+			if err != nil {
+				return err
+			}
+			e := f.Explain()
+			if o.json() {
+				return printJSON(a.Out, e)
+			}
+			a.explain(e)
+			return nil
+		},
+	}
+}
+
+// exactly wants one argument of a command.
+func exactly(command, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usage("source %s needs one %s, such as `sluice source %s gitlab`", command, what, command)
+		}
+		return nil
+	}
+}
+
+func (a sourceCommands) explain(e declared.Explanation) {
+	say(a.Out, "%s (%s): an account is a %s; credential: %s\n", e.Source, e.Title, e.Target, e.Auth)
+	for _, r := range e.Rations {
+		say(a.Out, "  ration  %s\n", r)
+	}
+	for _, s := range e.Streams {
+		say(a.Out, "  stream  %s, table %s\n", s.Name, s.Table)
+		say(a.Out, "          first  %s\n          later  %s\n          gone   %s\n", s.First, s.Later, s.Gone)
+	}
+	for _, w := range e.Warnings {
+		say(a.Out, "  note    %s\n", w)
+	}
+}
+
+func (a sourceCommands) sim(*options) *cobra.Command {
+	var addr string
+	var opt simulated.Options
+	c := &cobra.Command{
+		Use: "sim FILE", Short: "Run an upstream made from a file: records, pages, rations, truth and audit",
+		Long: "Serve what a file describes: records and pages as it says, its rations enforced. The truth\n" +
+			"is at /_sim/truth, what the collector did at /_sim/audit; POST to /_sim/mutate changes\n" +
+			"records, to /_sim/fault lets calls fail.",
+		Args: exactly("sim", "FILE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			f, err := readSource(args[0])
+			if err != nil {
+				return err
+			}
+			spec, err := f.Simulated()
+			if err != nil {
+				return err
+			}
+			server, err := simulated.New(spec, opt)
+			if err != nil {
+				return err
+			}
+			return simCommands(a).serveSim(c.Context(), addr, server, func(url string) {
+				server.SetURL(url)
+				say(a.Out, "simulated %s at %s; collect it with: sluice collect --source %s --set base=%s TARGET\n", f.Title, url, args[0], url)
+				fmt.Fprintln(a.Out, "any credential will do; truth at /_sim/truth, audit at /_sim/audit")
+			})
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&addr, "addr", "127.0.0.1:8093", "address to listen on")
+	f.Uint64Var(&opt.Seed, "seed", defaultSeed, "seed of the world: the same seed makes the same world")
+	f.IntVar(&opt.Records, "records", 250, "how many records each stream of an account has")
+	f.IntVar(&opt.Children, "children", 3, "about how many records each of them has of its own")
+	f.Float64Var(&opt.Faults, "faults", 0, "share of calls that something happens to, from 0 to 1")
+	return c
+}
+
+func (a sourceCommands) list(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the sources that come with the program as files", Args: noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			var all []declared.Explanation
+			for _, name := range shipped.Names() {
+				f, err := readSource(name)
+				if err != nil {
+					return err
+				}
+				all = append(all, f.Explain())
+			}
+			if o.json() {
+				return printJSON(a.Out, all)
+			}
+			for _, e := range all {
+				var streams []string
+				for _, s := range e.Streams {
+					streams = append(streams, s.Name)
+				}
+				say(a.Out, "%-15s %s: %s\n", e.Source, e.Title, strings.Join(streams, ", "))
+			}
+			return nil
+		},
+	}
+}
+
+func (a sourceCommands) show(*options) *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Short: "Print the file of a source, to begin one of your own with", Args: exactly("show", "NAME"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			text, ok := shipped.File(args[0])
+			if !ok {
+				return usage("no source %q comes with the program%s", args[0], config.Suggest(args[0], shipped.Names()))
+			}
+			_, err := a.Out.Write(text)
+			return err
+		},
+	}
+}
+
+// collected is the source that a command collects, where a file describes it.
+type collected struct {
+	file *declared.File
+	src  *declared.Source
+}
+
+// declaredSource finds out which source targets are of: the one that was given, or the
+// one that they name, as gitlab:my-group does. It is nil for a source of the program.
+func declaredSource(file string, set, targets []string) (*collected, []string, error) {
+	if file == "" {
+		for i, t := range targets {
+			name, rest, named := strings.Cut(t, ":")
+			if _, ok := shipped.File(name); !named || !ok {
+				continue
+			}
+			if file != "" && file != name {
+				return nil, nil, usage("one command collects from one source, and there are %s and %s", file, name)
+			}
+			file, targets[i] = name, rest
+		}
+	}
+	if file == "" {
+		if len(set) > 0 {
+			return nil, nil, usage("--set is for a source that a file describes; give --source FILE")
+		}
+		return nil, targets, nil
+	}
+	f, err := readSource(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	opt := declared.Options{Config: map[string]string{}}
+	for _, one := range set {
+		name, value, ok := strings.Cut(one, "=")
+		if !ok {
+			return nil, nil, usage("--set %s: give NAME=VALUE", one)
+		}
+		if name == "base" {
+			opt.Base = value
+			continue
+		}
+		opt.Config[name] = value
+	}
+	src, err := declared.New(f, opt)
+	if err != nil {
+		return nil, nil, &exitError{exitUsage, err}
+	}
+	return &collected{f, src}, targets, nil
+}
+
+// token is where the credential of such a source may stand.
+func (c *collected) variable() string { return config.EnvName(config.TokenSetting(c.file.Name)) }
+
+// anyToken is where the credential of any source of a file may stand.
+func anyToken() string { return config.EnvName(config.TokenSetting("source")) }
+
+func (c *collected) tokens(a *App, file string) (tokens, error) {
+	if !c.file.NeedsCredential() {
+		return tokens{all: declared.Public}, nil
+	}
+	t, err := a.readTokens(file)
+	if file == "" {
+		t.all = ""
+		for _, name := range []string{c.variable(), anyToken()} {
+			if value, _ := a.Env(name); t.all == "" {
+				t.all = strings.TrimSpace(value)
+			}
+		}
+	}
+	return t, err
+}
+
+// noToken says where a credential could stand.
+func (c *collected) noToken(login string) error {
+	return usage("there is no credential for %s: set %s or %s, or give --token-file with one token or with lines `login token`", login, c.variable(), anyToken())
+}
+
+func (c *collected) check(login string) error {
+	if err := c.src.CheckLogin(login); err != nil {
+		return domain.Errorf(domain.CodeInvalid, "%q: %w", login, err)
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+// Package ration is the model of what upstreams grant: windows, sliding rates,
+// buckets that refill and calls at once, as data. It is pure: it says what a
+// ration is, which calls draw on it and what an answer tells about it; who keeps
+// count is another's business.
+//
+//   - ration.go: a ration and its nine knobs.
+//   - period.go: how long a window is, and when one of the calendar begins.
+//   - match.go: which calls draw on a ration.
+//   - form.go: instants and amounts as upstreams write them.
+//   - read.go: what an answer tells about a ration.
+//   - ietf.go, structured.go: the RateLimit fields of the IETF's draft.
+//   - park.go: when an upstream wants to be left alone, and who waits.
+package ration
+
+import (
+	"slices"
+
+	"sluice/internal/domain"
+)
+
+// Ration is what an upstream grants of one thing. Several hold for one call at
+// once, and a call is made only if all of them have room.
+type Ration struct {
+	Name string
+	// Per is what has a count of its own: each distinct combination of these has
+	// the whole ration.
+	Per []Dimension
+	// Unit is what is counted.
+	Unit Unit
+	// Calls is how much is granted in every period; the most that may be under way
+	// for Concurrent, and how much fits for Bucket.
+	Calls int
+	// Refill is what a bucket gets back in every period; all of it if zero.
+	Refill int
+	Every  Period
+	Shape  Shape
+	// Match says which calls draw on it; all of them if empty.
+	Match []Match
+	// Counts restricts it to calls that were answered with one of these statuses;
+	// all calls if empty. Such a ration can only be kept after the fact.
+	Counts []int
+	// Cost is the expression of what a call takes, made before it, and Actual that
+	// of what it took, made from its answer; 1 where they are empty.
+	Cost, Actual string
+	Read         Read
+	// Keep is what stays for the owner, in units, and Use and Low are the shares
+	// that are used at all and by what is not urgent, in percent; zero means 100.
+	Keep, Use, Low int
+}
+
+// Dimension is something that a ration is counted by.
+type Dimension string
+
+// The dimensions. A header is one too: HeaderDimension.
+const (
+	PerOwner  Dimension = "owner"  // whoever the credential belongs to
+	PerKey    Dimension = "key"    // the credential itself
+	PerSource Dimension = "source" // everybody together
+	PerStream Dimension = "stream"
+)
+
+const headerPrefix = "header "
+
+// HeaderDimension is the value of a header of the answer, by which an upstream
+// tells which ration a call drew on.
+func HeaderDimension(name string) Dimension { return Dimension(headerPrefix + name) }
+
+// Header is the header whose value the dimension is, "" for other dimensions.
+func (d Dimension) Header() string {
+	if len(d) > len(headerPrefix) && d[:len(headerPrefix)] == headerPrefix {
+		return string(d[len(headerPrefix):])
+	}
+	return ""
+}
+
+// Unit is what a ration counts.
+type Unit string
+
+// The units.
+const (
+	UnitCalls  Unit = "calls"
+	UnitPoints Unit = "points"
+	UnitBytes  Unit = "bytes"
+)
+
+// Shape is how a ration comes back.
+type Shape string
+
+// The shapes.
+const (
+	// Fixed: all of it, when the window ends.
+	Fixed Shape = "fixed"
+	// Sliding: each unit, one period after it was taken.
+	Sliding Shape = "sliding"
+	// Bucket: steadily, up to what fits.
+	Bucket Shape = "bucket"
+	// Concurrent: when the call ends.
+	Concurrent Shape = "concurrent"
+)
+
+// Shapes and Units are all that there are, for messages.
+func Shapes() []Shape { return []Shape{Fixed, Sliding, Bucket, Concurrent} }
+
+// Units are all that there are.
+func Units() []Unit { return []Unit{UnitCalls, UnitPoints, UnitBytes} }
+
+// Dimensions are those that have a name of their own.
+func Dimensions() []Dimension { return []Dimension{PerOwner, PerKey, PerSource, PerStream} }
+
+// Check says what is wrong with a ration, and what to do about it.
+func (r *Ration) Check() error {
+	wrong := func(format string, args ...any) error {
+		return domain.Errorf(domain.CodeInvalid, "the ration "+r.Name+": "+format, args...)
+	}
+	switch {
+	case !slices.Contains(Shapes(), r.Shape):
+		return wrong("there is no shape %q; there are %q", r.Shape, Shapes())
+	case !slices.Contains(Units(), r.Unit):
+		return wrong("there is no unit %q; there are %q", r.Unit, Units())
+	case len(r.Per) == 0:
+		return wrong("it must say whose it is; give per: owner, key, source or stream")
+	case r.Calls <= 0 && !r.learns():
+		return wrong("it must say how much is granted; give calls: N, or read: from where that is learnt")
+	case r.Calls < 0 || r.Refill < 0 || r.Keep < 0:
+		return wrong("calls, refill and keep cannot be negative")
+	case r.Shape != Concurrent && r.Every.IsZero() && !r.learns():
+		return wrong("it must say for how long; give every: 1m, hour or day")
+	case r.Shape == Concurrent && !r.Every.IsZero():
+		return wrong("calls at once come back when they end; leave out every")
+	case r.Refill > 0 && r.Shape != Bucket:
+		return wrong("only a bucket refills; give shape: bucket, or leave out refill")
+	case r.Use < 0 || r.Use > 100 || r.Low < 0 || r.Low > 100:
+		return wrong("use and low are shares from 1%% to 100%%")
+	case r.Calls > 0 && r.Usable() <= 0:
+		return wrong("keep (%d) and use leave nothing of %d", r.Keep, r.Calls)
+	}
+	for _, d := range r.Per {
+		if !slices.Contains(Dimensions(), d) && d.Header() == "" {
+			return wrong("it cannot be per %q; give one of %q, or {header: NAME}", d, Dimensions())
+		}
+	}
+	return r.Read.check(r.Name)
+}
+
+// learns says whether answers tell how much there is.
+func (r *Ration) learns() bool {
+	return r.Read.IETF || !r.Read.Limit.IsZero() || !r.Read.Remaining.IsZero()
+}
+
+// Usable is what may be taken of one window: the share that is used, less what
+// stays for the owner.
+func (r *Ration) Usable() int { return share(r.Calls, r.Use) - r.Keep }
+
+// UsableLow is what may be taken of it by what is not urgent.
+func (r *Ration) UsableLow() int { return min(share(r.Calls, r.Low), r.Usable()) }
+
+func share(n, percent int) int {
+	if percent <= 0 || percent >= 100 {
+		return n
+	}
+	// Wide enough for any count: percent is below 100.
+	return int(int64(n)/100*int64(percent) + int64(n)%100*int64(percent)/100)
+}
+
+// Applies says whether a call draws on the ration.
+func (r *Ration) Applies(method, path, stream string) bool {
+	if len(r.Match) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(r.Match, func(m Match) bool { return m.Applies(method, path, stream) })
+}

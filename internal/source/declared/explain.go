@@ -1,0 +1,121 @@
+package declared
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Explanation is what a file comes to, for people.
+type Explanation struct {
+	Source   string            `json:"source"`
+	Title    string            `json:"title"`
+	Target   string            `json:"target"`
+	Auth     string            `json:"auth"`
+	Config   map[string]string `json:"config,omitempty"`
+	Rations  []string          `json:"rations"`
+	Streams  []StreamPlan      `json:"streams"`
+	Warnings []string          `json:"warnings,omitempty"`
+}
+
+// StreamPlan is how a stream is collected.
+type StreamPlan struct {
+	Name  string `json:"name"`
+	Table string `json:"table"`
+	Of    string `json:"of,omitempty"`
+	First string `json:"first"`
+	// Later is what the runs after the first ask for.
+	Later string `json:"later"`
+	// Gone is how it is found out what the upstream no longer has.
+	Gone string `json:"gone"`
+}
+
+// Explain says what the file comes to: the plan that runs will make.
+func (f *File) Explain() Explanation {
+	e := Explanation{Source: f.Name, Title: f.Title, Target: f.Target, Auth: "none", Config: f.Config, Warnings: f.Notes()}
+	switch {
+	case f.auth.basic:
+		e.Auth = "name and password in the header Authorization"
+	case f.auth.header != "":
+		e.Auth = "the header " + f.auth.header
+	case f.auth.query != "":
+		e.Auth = "the parameter " + f.auth.query
+	}
+	for i := range f.Rations {
+		e.Rations = append(e.Rations, f.rationText(i))
+	}
+	for _, s := range f.Streams {
+		p := f.streamPlan(s)
+		e.Streams = append(e.Streams, p)
+		if strings.HasPrefix(p.Gone, "not") {
+			e.Warnings = append(e.Warnings, "stream "+s.Name+": what the upstream removes is not found: "+strings.TrimPrefix(p.Gone, "not found: "))
+		}
+	}
+	return e
+}
+
+func (f *File) rationText(i int) string {
+	r := &f.Rations[i]
+	var per []string
+	for _, d := range r.Per {
+		per = append(per, string(d))
+	}
+	text := fmt.Sprintf("%s: %d %s", r.Name, r.Calls, r.Unit)
+	switch {
+	case r.Every.IsZero() && r.Calls == 0:
+		text = r.Name + ": as answers tell"
+	case r.Every.IsZero():
+		text += " at once"
+	default:
+		text += " every " + r.Every.String()
+	}
+	text += fmt.Sprintf(" per %s, %s", strings.Join(per, " and "), r.Shape)
+	if len(r.Match) > 0 {
+		text += fmt.Sprintf(", for %v", r.Match)
+	}
+	if used := r.Usable(); used < r.Calls {
+		text += fmt.Sprintf("; %d are used", used)
+	}
+	return text
+}
+
+func (f *File) streamPlan(s *Stream) StreamPlan {
+	p := StreamPlan{Name: s.Name, Table: string(f.Kind(s)), First: s.whole().text()}
+	if s.Parent != nil {
+		p.Of = s.Parent.Name
+		p.First += ", for each of " + s.Parent.Name
+	}
+	switch {
+	case s.changes != nil && s.Parent != nil && !s.perParent():
+		p.Later = s.changes.text() + ", one walk for all " + s.Parent.Name
+	case s.changes != nil:
+		p.Later = s.changes.text()
+	case s.followed():
+		p.Later = "the same, since the last walk"
+	case s.etag:
+		p.Later = "the same, only pages that changed"
+	default:
+		p.Later = "the same"
+	}
+	switch w := s.whole(); {
+	case s.sweep != nil:
+		p.Gone = fmt.Sprintf("by a walk of everything every %s", s.sweepEvery)
+	case !s.listing():
+		p.Gone = "not found: only changes are asked for; give sweep"
+	case w.page.counted() && !w.page.total.is():
+		p.Gone = "not found: pages by number shift, and no total tells it; give total, or keyset pages"
+	default:
+		p.Gone = "by every walk that comes to its end"
+	}
+	return p
+}
+
+func (r *request) text() string {
+	text := r.method + " " + r.url.text
+	switch {
+	case r.page.kind == pageNone:
+		return text + ", one page"
+	case r.page.counted() && (r.page.total.is() || r.page.pages.is()):
+		return text + ", pages by " + r.page.kind + ", all at once when the first tells how many"
+	}
+	return text + ", pages by " + r.page.kind + ", one after another"
+}

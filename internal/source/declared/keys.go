@@ -1,0 +1,165 @@
+package declared
+
+import (
+	"sync"
+
+	"sluice/internal/ration"
+)
+
+// schema is the whole format. What is not here is a mistake in a file.
+var schema = sync.OnceValue(func() *form {
+	return object(
+		must("source", simple(shapeText), "the name of the source: small letters, digits and hyphens; accounts and tables are called by it"),
+		opt("title", simple(shapeText), "what people call it; the name if left out"),
+		opt("doc", simple(shapeText), "a line about it"),
+		opt("target", simple(shapeText), "what an account of it is, such as group or site; one word"),
+		opt("config", mapOf(simple(shapeScalar)), "values that expressions see as config.NAME, each with its default; --set NAME=VALUE replaces one"),
+		must("base", simple(shapeTemplate), "what addresses begin with, such as https://api.example.org/v2; the only host that is ever called"),
+		opt("auth", authForm(), "how a call shows its credential; none if left out"),
+		opt("owner", object(
+			must("get", simple(shapeTemplate), "one call that tells whose credential it is"),
+			must("id", simple(shapePath), "where its answer names the owner"),
+		), "who the credential belongs to: credentials of one owner share a ration"),
+		opt("headers", mapOf(simple(shapeTemplate)), "headers of every call"),
+		must("ration", either(mapOf(rationForm()), text("unknown")), "what the upstream grants, by name; several hold at once. unknown asks one call a second until it is found out"),
+		opt("park", parkForm(), "which answers mean that the upstream wants to be left alone; 429 and Retry-After if left out"),
+		opt("error", simple(shapePath), "where an answer that is not good says why; the path of the text that rules see as error"),
+		opt("answers", listOf(ruleForm()), "rules about answers, before all else; the first that holds counts"),
+		must("streams", mapOf(streamForm()), "what is collected, by name"),
+	)
+})
+
+func authForm() *form {
+	return either(text("none", "bearer", "basic"), object(
+		opt("header", simple(shapeText), "the header that holds the credential"),
+		opt("prefix", simple(shapeText), "what stands before the credential in the header, with its space"),
+		opt("query", simple(shapeText), "the parameter that holds the credential, where there is no header for it"),
+	))
+}
+
+func fieldForm() *form {
+	return either(simple(shapeText), object(
+		opt("header", simple(shapeText), "a header"),
+		opt("body", simple(shapePath), "a path in the body"),
+	))
+}
+
+func instantForm() *form {
+	return object(
+		opt("header", simple(shapeText), "a header"),
+		opt("body", simple(shapePath), "a path in the body"),
+		must("as", text(words(ration.Forms())...), "how the instant is written"),
+	)
+}
+
+func rationForm() *form {
+	per := either(text(words(ration.Dimensions())...), object(must("header", simple(shapeText), "the header whose value tells counts apart")))
+	return object(
+		must("per", either(per, listOf(per)), "whose it is: each owner, key (credential), the source as a whole, each stream, or what a header of the answer tells"),
+		opt("unit", text(words(ration.Units())...), "what is counted; calls if left out"),
+		opt("calls", simple(shapeInteger), "how much is granted in every period; at once, for concurrent"),
+		opt("every", simple(shapeText), "for how long: a duration, or minute, hour, day, month of the calendar"),
+		opt("zone", simple(shapeText), "where the calendar is read; UTC if left out"),
+		opt("shape", text(words(ration.Shapes())...), "how it comes back: at the end of a window, a period after each call, steadily, or when a call ends; fixed if left out"),
+		opt("refill", simple(shapeInteger), "what a bucket gets back in every period; all of it if left out"),
+		opt("match", either(simple(shapeText), listOf(simple(shapeText))), "which calls draw on it, as /groups/*/projects or POST /search; all if left out"),
+		opt("read", either(text("ietf"), object(
+			opt("limit", fieldForm(), "where an answer tells what is granted: a header, or {body: path}"),
+			opt("remaining", fieldForm(), "where it tells what is left"),
+			opt("used", fieldForm(), "where it tells what is taken, also as 32/40"),
+			opt("reset", instantForm(), "where it tells when the window ends, and how that is written"),
+		)), "where answers tell of it"),
+		opt("keep", simple(shapeInteger), "what stays for the owner"),
+		opt("use", simple(shapeText), "what share of it is used, such as 90%"),
+	)
+}
+
+func parkForm() *form {
+	return object(
+		must("on", listOf(simple(shapeInteger)), "the statuses that say so"),
+		opt("for", either(simple(shapeText), object(
+			opt("header", simple(shapeText), "a header"),
+			opt("body", simple(shapePath), "a path in the body"),
+			opt("as", text(words(ration.Forms())...), "how it is written"),
+		)), "the header that says how long; Retry-After if left out"),
+		opt("else", simple(shapeDuration), "how long where it does not say"),
+		opt("after", instantForm(), "where a good answer says how long to stay away after it"),
+		opt("what", text(words(ration.Whos())...), "who waits; the owner if left out"),
+	)
+}
+
+func ruleForm() *form {
+	return object(
+		must("if", simple(shapeCondition), "over status, error, answer and headers"),
+		must("do", text("wait", "retry", "fail", "pause", "skip", "gone", "stop"), "wait without counting a failure, try again, fail the job, pause the account, take it for an empty page, take it for something that is gone, or fail the run"),
+		opt("for", simple(shapeDuration), "how long to wait"),
+		opt("say", simple(shapeText), "what people are told; the upstream's own words if left out"),
+	)
+}
+
+func pageForm() *form {
+	place := either(simple(shapePath), object(opt("header", simple(shapeText), "a header"), opt("body", simple(shapePath), "a path in the body")))
+	return object(
+		must("type", text(pageTypes()...), "how pages follow each other: by number, by offset, by a token of the last page, by its Link header, or by the last record's key"),
+		opt("param", simple(shapeText), "the parameter that says which page"),
+		opt("size", mapOf(simple(shapeInteger)), "the parameter of a page's size, and the size"),
+		opt("start", simple(shapeInteger), "the number of the first page; 1 if left out, 0 for an offset"),
+		opt("total", place, "where the answer tells how many records there are; all pages are planned at once then"),
+		opt("pages", place, "where it tells how many pages there are"),
+		opt("next", place, "where it tells the token or the address of the next page"),
+		opt("more", simple(shapePath), "where it tells whether there are more"),
+		opt("rel", simple(shapeText), "the relation of the link; next if left out"),
+		opt("by", simple(shapePath), "for keyset: what of the last record begins the next page; the key if left out"),
+		opt("most", simple(shapeInteger), "after how many pages a walk is taken to be endless; 100000 if left out"),
+	)
+}
+
+func requestKeys(more ...key) []key {
+	return append([]key{
+		opt("get", simple(shapeTemplate), "the address, below the base"),
+		opt("post", simple(shapeTemplate), "the address, for a call that posts"),
+		opt("query", mapOf(simple(shapeTemplate)), "parameters of the address"),
+		opt("body", mapOf(simple(shapeTemplate)), "what is posted, as an object of JSON"),
+		opt("page", pageForm(), "how pages follow each other; one page if left out"),
+		opt("records", simple(shapePath), "where the records are; * stands for every member. The whole answer if left out"),
+	}, more...)
+}
+
+func streamForm() *form {
+	keys := requestKeys(
+		opt("of", simple(shapeText), "the stream for whose records this one is asked, one walk each"),
+		opt("doc", simple(shapeText), "a line about it"),
+		must("key", either(simple(shapePath), listOf(simple(shapePath))), "what names a record: a path, or several; a parent's is written as projects.id"),
+		opt("version", simple(shapePath), "the record's own time of change"),
+		opt("title", simple(shapePath), "what people call a record; searched"),
+		opt("parent", simple(shapePath), "where a record of changes names the key of its parent"),
+		opt("conditional", text("etag"), "ask only for pages that changed"),
+		opt("first", object(requestKeys()...), "the first collection, where it differs from get"),
+		opt("changes", object(requestKeys()...), "what changed since {cursor}; for a stream of parents one walk for all of them"),
+		opt("sweep", object(requestKeys(must("every", simple(shapeDuration), "how often"))...), "a complete walk that finds what is gone"),
+		opt("cursor", object(
+			opt("overlap", simple(shapeDuration), "how far before the last walk the next one begins; 1m if left out"),
+			opt("as", text("iso", "epoch", "epoch_ms", "date"), "how {cursor} is written; iso if left out"),
+			opt("start", simple(shapeText), "where the first walk begins, such as 2020-01-01"),
+		), "how changes are followed; it moves only when every page is stored"),
+		opt("gone", listOf(simple(shapeInteger)), "statuses that say that the parent is gone"),
+		opt("where", simple(shapeCondition), "which records are kept, over record and its parents"),
+		opt("add", mapOf(simple(shapeTemplate)), "fields that records get"),
+		opt("remove", listOf(simple(shapePath)), "fields that are left out"),
+		opt("rename", mapOf(simple(shapeText)), "fields that are called otherwise: old: new"),
+		opt("columns", mapOf(either(simple(shapePath), object(
+			must("at", simple(shapePath), "where the value is"),
+			opt("type", text("text", "integer", "boolean", "instant", "list"), "what it is; text if left out"),
+			opt("doc", simple(shapeText), "a line about it"),
+		))), "columns of its table, by name"),
+	)
+	return object(keys...)
+}
+
+func words[T ~string](of []T) []string {
+	all := make([]string, len(of))
+	for i, one := range of {
+		all[i] = string(one)
+	}
+	return all
+}

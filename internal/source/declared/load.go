@@ -1,0 +1,229 @@
+package declared
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"sluice/internal/ration"
+)
+
+// loader reads a file and gathers what is wrong with it.
+type loader struct {
+	mistakes Mistakes
+	file     *File
+}
+
+// mostFile is how long a file may be.
+const mostFile = 256 << 10
+
+// Load reads a file. Every mistake is told, with its line and a remedy; a file with
+// any is not returned.
+func Load(source []byte) (*File, Mistakes) {
+	l := &loader{file: &File{}}
+	if len(source) > mostFile {
+		l.mistakes.add(1, "", "a source is a file of some lines", "it has more than %d bytes", mostFile)
+		return nil, l.mistakes
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(source, &document); err != nil {
+		l.mistakes.add(yamlLine(err), "", "mend the YAML", "%s", strings.TrimPrefix(firstLine(err), "yaml: "))
+		return nil, l.mistakes
+	}
+	if len(document.Content) != 1 || resolve(document.Content[0]).Kind != yaml.MappingNode {
+		l.mistakes.add(1, "", "begin with source: NAME", "it does not describe a source")
+		return nil, l.mistakes
+	}
+	root := node{resolve(document.Content[0]), "", l}
+	if tooManyAliases(&document, new(int)) {
+		l.mistakes.add(1, "", "write it out", "it repeats itself by anchors too often")
+		return nil, l.mistakes
+	}
+	root.compare(schema(), 0)
+	// What has the wrong shape can say nothing of what it means.
+	if len(l.mistakes) == 0 {
+		l.read(root)
+	}
+	l.mistakes.sort()
+	if len(l.mistakes) > 0 {
+		return nil, l.mistakes
+	}
+	return l.file, nil
+}
+
+var lineOfYAML = regexp.MustCompile(`line (\d+)`)
+
+func yamlLine(err error) int {
+	if m := lineOfYAML.FindStringSubmatch(err.Error()); m != nil {
+		n := 0
+		for _, d := range m[1] {
+			n = n*10 + int(d-'0')
+		}
+		return n
+	}
+	return 1
+}
+
+// tooManyAliases counts what a file is once its aliases are written out.
+func tooManyAliases(n *yaml.Node, seen *int) bool {
+	if *seen++; *seen > 20_000 {
+		return true
+	}
+	if n.Kind == yaml.AliasNode {
+		return tooManyAliases(n.Alias, seen)
+	}
+	return slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return tooManyAliases(c, seen) })
+}
+
+var (
+	sourceNames = regexp.MustCompile(`^[a-z][a-z0-9-]{1,30}$`)
+	streamNames = regexp.MustCompile(`^[a-z][a-z0-9_]{0,30}$`)
+)
+
+func identifier(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
+// taken are names that expressions have for other things.
+var taken = []string{"config", "target", "record", "cursor", "answer", "headers", "status", "error", "key", "true", "false", "nil", "not", "and", "or", "in", "let", "if", "else"}
+
+func (l *loader) read(root node) {
+	f := l.file
+	f.Name, f.Title, f.Doc, f.Target = root.get("source").text(), root.get("title").text(), root.get("doc").text(), root.get("target").text()
+	if !sourceNames.MatchString(f.Name) {
+		root.get("source").wrong("give a name of small letters, digits and hyphens, such as my-api", "%q cannot be a name", f.Name)
+	}
+	if f.Title == "" {
+		f.Title = f.Name
+	}
+	if f.Target == "" {
+		f.Target = "account"
+	}
+	f.Config = map[string]string{}
+	root.get("config").each(func(name string, value node) {
+		if !streamNames.MatchString(name) {
+			value.wrong("give a name of small letters, digits and underscores", "%q cannot be a name", name)
+		}
+		f.Config[name] = value.text()
+	})
+	known := l.names()
+	f.base = l.template(root.get("base"), names{"config": known["config"], "target": known["target"]})
+	l.auth(root.get("auth"))
+	if o := root.get("owner"); o.is() {
+		f.owner = &owner{url: l.template(o.get("get"), known), id: l.path(o.get("id"))}
+	}
+	root.get("headers").each(func(name string, value node) {
+		f.headers = append(f.headers, pair{name, l.template(value, known)})
+	})
+	l.rations(root.get("ration"))
+	l.park(root.get("park"))
+	f.wrong = l.path(root.get("error"))
+	for _, one := range root.get("answers").items() {
+		l.rule(one)
+	}
+	l.streams(root.get("streams"))
+}
+
+// names are what every expression may speak of.
+func (l *loader) names() names {
+	config := fixedNames{}
+	for name := range l.file.Config {
+		config[name] = ""
+	}
+	return names{"config": config, "target": ""}
+}
+
+func (l *loader) template(n node, known names) *template {
+	if !n.is() {
+		return nil
+	}
+	t, err := parseTemplate(n.text(), known)
+	if err != nil {
+		n.wrong("there are "+strings.Join(knownNames(known), ", "), "%v", err)
+	}
+	return t
+}
+
+func (l *loader) condition(n node, known names) *expression {
+	if !n.is() {
+		return nil
+	}
+	e, err := compile(n.text(), known)
+	if err != nil {
+		n.wrong("there are "+strings.Join(knownNames(known), ", "), "%v", err)
+	}
+	return e
+}
+
+func knownNames(of names) []string {
+	var all []string
+	for name := range of {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (l *loader) path(n node) string {
+	if wrong := checkPath(n.text()); wrong != "" {
+		n.wrong("give a path such as data.items", "%s", wrong)
+	}
+	return n.text()
+}
+
+func (l *loader) auth(n node) {
+	a := &l.file.auth
+	switch n.text() {
+	case "bearer":
+		*a = auth{header: "Authorization", prefix: "Bearer "}
+	case "basic":
+		*a = auth{header: "Authorization", prefix: "Basic ", basic: true}
+	}
+	if n.scalar() || !n.is() {
+		return
+	}
+	*a = auth{header: n.get("header").text(), prefix: n.get("prefix").text(), query: n.get("query").text()}
+	switch {
+	case a.header != "" && a.query != "" || a.none():
+		n.wrong("give header: NAME, or query: NAME where there is no header for it", "it must say where the credential goes")
+	case a.prefix != "" && a.header == "":
+		n.wrong("leave it out", "a prefix is for a header")
+	case a.header != "" && !headerName(a.header):
+		n.wrong("give one such as Authorization or X-Api-Key", "%q cannot be a header", a.header)
+	}
+}
+
+var headerNames = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+
+func headerName(name string) bool { return headerNames.MatchString(name) }
+
+func (l *loader) rule(n node) {
+	known := l.names().with(names{"status": 0, "error": "", "answer": map[string]any{}, "headers": map[string]string{}})
+	r := rule{holds: l.condition(n.get("if"), known), do: n.get("do").text(), wait: n.get("for").duration(), say: n.get("say").text()}
+	if r.wait > 0 && r.do != "wait" && r.do != "retry" {
+		n.wrong("leave out for", "only wait and retry last for a while")
+	}
+	l.file.rules = append(l.file.rules, r)
+}
+
+func (l *loader) park(n node) {
+	p := ration.DefaultPark()
+	if n.is() {
+		p.On, p.Else = n.get("on").ints(), n.get("else").duration()
+		if f := n.get("for"); f.scalar() {
+			p.For = ration.Field{Header: f.text()}
+		} else if f.is() {
+			p.For = ration.Field{Header: f.get("header").text(), Body: l.path(f.get("body")), As: ration.Form(f.get("as").text())}
+		}
+		if after := n.get("after"); after.is() {
+			p.After = ration.Field{Header: after.get("header").text(), Body: l.path(after.get("body")), As: ration.Form(after.get("as").text())}
+		}
+		if what := n.get("what"); what.is() {
+			p.What = ration.Who(what.text())
+		}
+	}
+	if err := p.Check(); err != nil {
+		n.wrong("", "%v", err)
+	}
+	l.file.Park = p
+}

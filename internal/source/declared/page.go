@@ -1,0 +1,199 @@
+package declared
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"sluice/internal/domain"
+	"sluice/internal/source"
+)
+
+// follow is what a page says about those behind it.
+type follow struct {
+	// pos is where the next page begins, "" if this is the last one.
+	pos string
+	// total is how many records there are in all, pages how many pages; -1 and 0 if
+	// the upstream does not say.
+	total, pages int
+	// shifts says that pages are told apart by number: something that is removed
+	// moves what is behind it to an earlier page.
+	shifts bool
+	// wrong is why the walk cannot go on.
+	wrong string
+}
+
+func (c *call) follow(a *answer, all []record, shown int) follow {
+	p := &c.request.page
+	f := follow{total: -1}
+	if n, ok := c.number(a, p.total); ok {
+		f.total = n
+		if p.size > 0 {
+			f.pages = (n + p.size - 1) / p.size
+		}
+	}
+	if n, ok := c.number(a, p.pages); ok {
+		f.pages = n
+	}
+	if p.kind == pageNone {
+		f.pages = 1
+		return f
+	}
+	f.pos = c.next(a, all, shown, &f)
+	f.shifts = p.counted() || p.kind == pageLink && numbered(f.pos) || p.kind == pageLink && numbered(c.p.Pos)
+	switch {
+	case f.pos == "":
+	case c.p.Page+1 >= p.most:
+		f.wrong = "the walk does not end: " + strconv.Itoa(c.p.Page+1) + " pages were read; give page.most if there are more"
+	case f.pos == c.p.Pos:
+		f.wrong = "the walk does not end: page " + strconv.Itoa(c.p.Page+1) + " names itself as the next"
+	case len(all) > 0 && !c.first() && all[0].name == c.p.First:
+		f.wrong = "the walk does not end: page " + strconv.Itoa(c.p.Page+1) + " begins with the same record as the page before it; does the upstream know the parameter " + strconv.Quote(p.param) + "?"
+	}
+	return f
+}
+
+// next is where the page behind this one begins. Shown is how many records the page
+// had, kept or not.
+func (c *call) next(a *answer, all []record, shown int, f *follow) string {
+	p := &c.request.page
+	if p.more != "" {
+		if more := at(a.json, p.more); more.Exists() && !more.Bool() {
+			return ""
+		}
+	}
+	switch p.kind {
+	case pageNumber, pageOffset:
+		if shown == 0 || p.size > 0 && shown < p.size && p.more == "" && f.pages == 0 || f.pages > 0 && c.p.Page+1 >= f.pages && shown < max(p.size, 1) {
+			return ""
+		}
+		if f.pages > 0 && c.p.Page+1 >= f.pages && f.total >= 0 && (c.p.Page+1)*p.size >= f.total || p.size == 0 && f.pages > 0 && c.p.Page+1 >= f.pages {
+			return ""
+		}
+		return c.pageAt(c.p.Page + 1)
+	case pageLink:
+		return c.named(linkOf(a.header, p.rel))
+	case pageCursor:
+		token := textAt(a.json, p.next.body)
+		if p.next.header != "" {
+			token = a.header.Get(p.next.header)
+		}
+		switch {
+		case token == "" || token == "false" || p.more == "" && shown == 0:
+			return ""
+		case p.param == "" || strings.HasPrefix(token, "http://") || strings.HasPrefix(token, "https://"):
+			return c.named(token)
+		}
+		return posToken + token
+	case pageKeyset:
+		if len(all) == 0 || p.size > 0 && shown < p.size {
+			return ""
+		}
+		last := all[len(all)-1]
+		by := p.by
+		if by == "" {
+			by = c.stream.key[len(c.stream.key)-1]
+		}
+		return posToken + textAt(last.value, by)
+	}
+	return ""
+}
+
+// pageAt is the position of a page of those that are told apart by number.
+func (c *call) pageAt(page int) string {
+	p := &c.request.page
+	if p.kind == pageOffset {
+		return posNumber + strconv.Itoa(p.start+page*p.size)
+	}
+	return posNumber + strconv.Itoa(p.start+page)
+}
+
+// named is the position of an address that the upstream names.
+func (c *call) named(address string) string {
+	if address == "" {
+		return ""
+	}
+	u, err := c.asked.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return posURL + c.withoutSecret(u.String())
+}
+
+// number is a count of the answer.
+func (c *call) number(a *answer, of place) (int, bool) {
+	text := ""
+	switch {
+	case of.header != "":
+		text = a.header.Get(of.header)
+	case of.body != "":
+		text = textAt(a.json, of.body)
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 0 && n < 1<<40
+}
+
+// numbered says whether an address tells its page by a number.
+func numbered(pos string) bool {
+	address, ok := strings.CutPrefix(pos, posURL)
+	if !ok {
+		return false
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	for _, name := range []string{"page", "offset", "start", "skip", "p", "pageNumber", "startAt"} {
+		if _, err := strconv.Atoi(u.Query().Get(name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// linkOf is the target of a relation in the Link headers (RFC 8288).
+func linkOf(h http.Header, rel string) string {
+	for _, value := range h.Values("Link") {
+		for len(value) > 0 {
+			open := strings.IndexByte(value, '<')
+			if open < 0 {
+				break
+			}
+			end := strings.IndexByte(value[open:], '>')
+			if end < 0 {
+				break
+			}
+			target := value[open+1 : open+end]
+			value = value[open+end+1:]
+			params := value
+			if comma := strings.Index(value, ",<"); comma >= 0 {
+				params = value[:comma]
+			} else if comma := strings.Index(value, ", <"); comma >= 0 {
+				params = value[:comma]
+			}
+			for _, param := range strings.Split(params, ";") {
+				name, text, _ := strings.Cut(strings.TrimSpace(strings.TrimRight(param, ", ")), "=")
+				if strings.EqualFold(strings.TrimSpace(name), "rel") && relates(text, rel) {
+					return target
+				}
+			}
+			value = value[len(params):]
+		}
+	}
+	return ""
+}
+
+func relates(text, rel string) bool {
+	for _, one := range strings.Fields(strings.Trim(strings.TrimSpace(text), `"`)) {
+		if strings.EqualFold(one, rel) {
+			return true
+		}
+	}
+	return false
+}
+
+// failed is a walk that cannot go on.
+func (c *call) failed(why string) source.Result {
+	return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "%s", why)}
+}

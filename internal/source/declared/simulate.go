@@ -1,0 +1,201 @@
+package declared
+
+import (
+	"slices"
+	"strings"
+
+	"sluice/internal/document"
+	"sluice/internal/domain"
+	"sluice/internal/ration"
+	sim "sluice/internal/simulator/declared"
+)
+
+// Simulated is the upstream that the file describes, for a simulator. What an
+// expression makes beyond naming things cannot be turned round; a file with such
+// addresses is refused, with the stream that has them.
+func (f *File) Simulated() (sim.Spec, error) {
+	spec := sim.Spec{Header: f.auth.header, Prefix: f.auth.prefix, Query: f.auth.query, Basic: f.auth.basic}
+	if f.owner != nil {
+		route, err := f.simRoute(nil, &request{method: "GET", url: f.owner.url}, &spec)
+		if err != nil {
+			return spec, err
+		}
+		spec.Owner, spec.OwnerAt = route.Path, f.owner.id
+	}
+	if len(f.Park.On) > 0 {
+		spec.ParkStatus = f.Park.On[0]
+	}
+	for i := range f.Rations {
+		spec.Rations = append(spec.Rations, simRation(&f.Rations[i]))
+	}
+	for _, s := range f.Streams {
+		spec.Streams = append(spec.Streams, f.simStream(s))
+	}
+	for i, s := range f.Streams {
+		if s.where != nil {
+			return spec, unsimulated(s, "which of its records are kept is decided by an expression")
+		}
+		for _, name := range []string{"first", "", "changes", "sweep"} {
+			r := s.requests()[name]
+			if r == nil {
+				continue
+			}
+			route, err := f.simRoute(s, r, &spec)
+			if err != nil {
+				return spec, err
+			}
+			spec.Streams[i].Routes = append(spec.Streams[i].Routes, route)
+		}
+	}
+	return spec, nil
+}
+
+func unsimulated(s *Stream, why string) error {
+	return domain.Errorf(domain.CodeInvalid, "the stream %s (line %d) cannot be simulated: %s", s.Name, s.Line, why)
+}
+
+func (f *File) simStream(s *Stream) sim.Stream {
+	out := sim.Stream{Name: s.Name, Version: s.version, Title: s.title, ParentAt: s.parentKey, ETag: s.etag, Fields: map[string]sim.FieldKind{}, Addresses: map[string]string{}}
+	if s.Parent != nil {
+		out.Parent = s.Parent.Name
+	}
+	if len(s.gone) > 0 {
+		out.Gone = s.gone[0]
+	}
+	for _, c := range s.columns {
+		if !strings.Contains(c.at, "*") {
+			out.Fields[c.at] = simField(c.typ)
+		}
+	}
+	for _, field := range s.carries {
+		if field != "" {
+			out.Fields[field] = sim.FieldName
+		}
+	}
+	for _, path := range s.key {
+		first, rest, _ := strings.Cut(path, ".")
+		above := slices.IndexFunc(s.ancestors(), func(p *Stream) bool { return p.Name == first })
+		if above >= 0 {
+			out.Names = append(out.Names, sim.Part{Above: above + 1, Path: rest})
+			continue
+		}
+		out.Names = append(out.Names, sim.Part{Path: path})
+		if out.Key != "" {
+			out.Fields[out.Key] = sim.FieldName
+		}
+		out.Key = path
+	}
+	for _, own := range []string{out.Key, out.Version, out.Title, out.ParentAt} {
+		delete(out.Fields, own)
+	}
+	return out
+}
+
+func simField(t document.Type) sim.FieldKind {
+	switch t {
+	case document.TypeInteger:
+		return sim.FieldInteger
+	case document.TypeBoolean:
+		return sim.FieldBoolean
+	case document.TypeInstant:
+		return sim.FieldInstant
+	case document.TypeList:
+		return sim.FieldList
+	default:
+		return sim.FieldText
+	}
+}
+
+// simRoute turns a request round: from how it is made to how it is recognised.
+func (f *File) simRoute(s *Stream, r *request, spec *sim.Spec) (sim.Route, error) {
+	route := sim.Route{Method: r.method, Query: map[string]string{}, Records: r.records}
+	if strings.Contains(r.records, "*") {
+		return route, unsimulated(s, "its records are at "+r.records)
+	}
+	if s != nil {
+		route.One = r.page.kind == pageNone && r.records == "" && s.Parent != nil && len(s.key) == 1 && !strings.Contains(r.url.text, "?")
+	}
+	route.Page = sim.Page{
+		Kind: r.page.kind, Param: r.page.param, SizeParam: r.page.sizeParam, Size: r.page.size, Start: r.page.start, More: r.page.more, Rel: r.page.rel, By: r.page.by,
+		Total: sim.Place{Header: r.page.total.header, Body: r.page.total.body}, Pages: sim.Place{Header: r.page.pages.header, Body: r.page.pages.body},
+		Next: sim.Place{Header: r.page.next.header, Body: r.page.next.body},
+	}
+	text, err := f.recognise(s, r.url, spec)
+	if err != nil {
+		return route, err
+	}
+	path, query, _ := strings.Cut(text, "?")
+	route.Path = path
+	for param := range strings.SplitSeq(query, "&") {
+		if name, value, ok := strings.Cut(param, "="); ok {
+			f.simParam(s, &route, name, value)
+		}
+	}
+	for _, p := range r.query {
+		value, err := f.recognise(s, p.made, spec)
+		if err != nil {
+			return route, err
+		}
+		f.simParam(s, &route, p.name, value)
+	}
+	return route, nil
+}
+
+func (f *File) simParam(s *Stream, route *sim.Route, name, value string) {
+	if s != nil && strings.Contains(value, cursorHole) {
+		route.SinceAs = s.cursor.as
+	}
+	route.Query[name] = value
+}
+
+const cursorHole = "{cursor}"
+
+// recognise is a template with holes: {parent.FIELD} where it names a parent, {*}
+// for what may be anything.
+func (f *File) recognise(s *Stream, t *template, spec *sim.Spec) (string, error) {
+	var all strings.Builder
+	for i, p := range t.parts {
+		if p.made == nil {
+			all.WriteString(p.text)
+			continue
+		}
+		name, field, dotted := strings.Cut(p.made.text, ".")
+		switch {
+		case name == "target" && !dotted:
+			all.WriteString("{*}")
+		case name == "cursor" && !dotted:
+			all.WriteString(cursorHole)
+		case name == "config" && dotted:
+			all.WriteString(f.Config[field])
+		case s != nil && s.Parent != nil && name == s.Parent.Name && columnNames.MatchString(field) && i == 0 && len(t.parts) == 1:
+			above := slices.IndexFunc(spec.Streams, func(o sim.Stream) bool { return o.Name == name })
+			spec.Streams[above].Addresses[field] = s.Name
+			delete(spec.Streams[above].Fields, field)
+			all.WriteString("/_of/" + s.Name + "/{parent." + spec.Streams[above].Key + "}")
+		case s != nil && s.Parent != nil && name == s.Parent.Name && dotted:
+			all.WriteString("{parent." + field + "}")
+		case s != nil && slices.ContainsFunc(s.ancestors(), func(o *Stream) bool { return o.Name == name }):
+			all.WriteString("{*}")
+		default:
+			return "", unsimulated(s, "what {"+p.made.text+"} was cannot be told from an address")
+		}
+	}
+	return all.String(), nil
+}
+
+func simRation(r *ration.Ration) sim.Ration {
+	out := sim.Ration{
+		Name: r.Name, Calls: r.Calls, Refill: r.Refill, Every: r.Every.Length, Shape: string(r.Shape),
+		Limit: simPlace(r.Read.Limit), Remaining: simPlace(r.Read.Remaining), Used: simPlace(r.Read.Used), Reset: simPlace(r.Read.Reset), ResetAs: string(r.Read.Reset.As),
+	}
+	for _, d := range r.Per {
+		out.PerKey = out.PerKey || d == ration.PerKey || d == ration.PerOwner
+		out.PerStream = out.PerStream || d == ration.PerStream
+	}
+	for _, m := range r.Match {
+		out.Match = append(out.Match, m.Path)
+	}
+	return out
+}
+
+func simPlace(f ration.Field) sim.Place { return sim.Place{Header: f.Header, Body: f.Body} }

@@ -1,0 +1,285 @@
+package declared
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"sluice/internal/domain"
+	"sluice/internal/quota"
+	"sluice/internal/source"
+)
+
+// Options are what a source needs beside its file. The zero of each is its default.
+type Options struct {
+	// Config replaces values of the file's config, and Base what addresses begin with.
+	Config map[string]string
+	Base   string
+	// Transport carries calls; one of the standard library's if nil.
+	Transport http.RoundTripper
+	Now       func() time.Time
+	// Timeout is how long one call may take, MaxBody how long an answer may be, and
+	// MaxPayload how long what is stored of one record.
+	Timeout    time.Duration
+	MaxBody    int64
+	MaxPayload int
+	UserAgent  string
+}
+
+func (o Options) withDefaults() Options {
+	if o.Transport == nil {
+		t, _ := http.DefaultTransport.(*http.Transport)
+		t = t.Clone()
+		t.MaxIdleConnsPerHost = 64
+		o.Transport = t
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = time.Minute
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = 64 << 20
+	}
+	if o.MaxPayload <= 0 {
+		o.MaxPayload = 1 << 20
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = "sluice"
+	}
+	return o
+}
+
+// Source is a declared source that can be collected.
+type Source struct {
+	file *File
+	opt  Options
+	kept kept
+	// config is what expressions see of the file's values.
+	config map[string]any
+	jobs   map[string]operation
+}
+
+var (
+	_ source.Source            = (*Source)(nil)
+	_ source.Conditional       = (*Source)(nil)
+	_ source.CredentialChecker = (*Source)(nil)
+)
+
+// operation is what a type of job is about.
+type operation struct {
+	stream *Stream
+	mode   mode
+}
+
+// mode is which walk of a stream a job belongs to.
+type mode uint8
+
+const (
+	// modeMain is the first collection, or what changed since it.
+	modeMain mode = iota
+	// modeAll is what changed in the records of all parents at once.
+	modeAll
+	modeSweep
+	modeOwner
+)
+
+// New opens a source.
+func New(f *File, o Options) (*Source, error) {
+	s := &Source{file: f, opt: o.withDefaults(), kept: f.kept(), config: map[string]any{}, jobs: map[string]operation{}}
+	for name, value := range f.Config {
+		s.config[name] = value
+	}
+	for name, value := range o.Config {
+		if _, known := f.Config[name]; !known {
+			return nil, domain.Errorf(domain.CodeInvalid, "the source %s has no value %q to set; %s", f.Name, name, meant(name, fixedNames(s.config).names()))
+		}
+		s.config[name] = value
+	}
+	if _, err := s.base("x"); err != nil {
+		return nil, err
+	}
+	for _, stream := range f.Streams {
+		s.jobs[jobType(stream, modeMain)] = operation{stream, modeMain}
+		s.jobs[jobType(stream, modeAll)] = operation{stream, modeAll}
+		s.jobs[jobType(stream, modeSweep)] = operation{stream, modeSweep}
+	}
+	if f.owner != nil {
+		s.jobs[ownerJob] = operation{nil, modeOwner}
+	}
+	return s, nil
+}
+
+const ownerJob = "CREDENTIAL.OWNER"
+
+func jobType(s *Stream, m mode) string {
+	name := strings.ToUpper(s.Name)
+	switch m {
+	case modeAll:
+		return name + ".CHANGES"
+	case modeSweep:
+		return name + ".SWEEP"
+	default:
+		return name
+	}
+}
+
+// base is what addresses begin with, for a target.
+func (s *Source) base(target string) (*url.URL, error) {
+	text, err := s.opt.Base, error(nil)
+	if text == "" {
+		text, err = s.file.base.render(map[string]any{"config": s.config, "target": url.PathEscape(target)})
+	}
+	if err != nil {
+		return nil, domain.Errorf(domain.CodeInvalid, "the base of %s: %v", s.file.Name, err)
+	}
+	u, err := url.Parse(strings.TrimRight(text, "/"))
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, domain.Errorf(domain.CodeInvalid, "the base of %s is not an address such as https://api.example.org/v2", s.file.Name)
+	}
+	return u, nil
+}
+
+// Name implements source.Source.
+func (s *Source) Name() string { return s.file.Name }
+
+// Describe implements source.Source.
+func (s *Source) Describe() source.Description { return s.file.Describe() }
+
+// CheckLogin implements source.Source. What a target may be is the upstream's
+// business, but nobody's name has spaces, or leads out of a path.
+func (s *Source) CheckLogin(login string) error {
+	wrong := ""
+	switch {
+	case login == "":
+		wrong = "it is empty"
+	case len(login) > 200:
+		wrong = "it is longer than 200 characters"
+	case strings.ContainsFunc(login, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }):
+		wrong = "it has spaces or characters that cannot be printed"
+	case strings.HasPrefix(login, "/") || strings.HasSuffix(login, "/") || strings.Contains("/"+login+"/", "/../") || strings.Contains("/"+login+"/", "/./"):
+		wrong = "it leads out of a path"
+	}
+	if wrong != "" {
+		return domain.Errorf(domain.CodeInvalid, "that is not a %s of %s: %s", s.file.Target, s.file.Title, wrong)
+	}
+	return nil
+}
+
+// Public is what stands in the place of a credential where the upstream wants none.
+const Public = "public"
+
+// CheckCredential implements source.CredentialChecker.
+func (s *Source) CheckCredential(credential string) (string, error) {
+	credential = strings.TrimSpace(credential)
+	switch {
+	case s.file.auth.none():
+		return Public, nil
+	case credential == "" || strings.ContainsFunc(credential, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "", domain.Errorf(domain.CodeInvalid, "the credential for %s has characters that no header can hold", s.file.Title)
+	case s.file.auth.basic && !strings.Contains(credential, ":"):
+		return "", domain.Errorf(domain.CodeInvalid, "the credential for %s must be NAME:PASSWORD", s.file.Title)
+	}
+	return credential, nil
+}
+
+// NeedsCredential says whether the upstream wants one.
+func (f *File) NeedsCredential() bool { return !f.auth.none() }
+
+// Ask implements source.Source. Which rations a call draws on is decided in
+// rations.go; here is the seam for a keeper that draws on several at once.
+func (s *Source) Ask(job domain.JobSpec, owner string) (quota.Ask, error) {
+	if _, ok := s.jobs[job.Type]; !ok {
+		return quota.Ask{}, domain.Errorf(domain.CodeInvalid, "%s has no job %q", s.file.Name, job.Type)
+	}
+	if s.kept.shared {
+		owner = s.file.Name
+	}
+	return quota.Ask{Owner: owner, Bucket: s.file.bucket(), Endpoint: s.file.Name, Cost: 1, Points: 1}, nil
+}
+
+// StoredKey implements source.Conditional.
+func (s *Source) StoredKey(job domain.JobSpec) string {
+	op, ok := s.jobs[job.Type]
+	if !ok || op.stream == nil || !op.stream.etag || op.mode != modeMain {
+		return ""
+	}
+	p, err := parseParams(job.Params)
+	if err != nil || p.Full || p.Tag != "" {
+		return ""
+	}
+	return storedKey(job.Type, job.Resource, p.Page)
+}
+
+// Plan implements source.Source. If the file says how to find out whose credential
+// it is, that goes first: everything after it is counted with the right owner.
+func (s *Source) Plan(run domain.Run) ([]domain.JobSpec, error) {
+	if err := s.CheckLogin(run.Login); err != nil {
+		return nil, err
+	}
+	if _, err := s.base(run.Login); err != nil {
+		return nil, err
+	}
+	if s.file.owner != nil {
+		return []domain.JobSpec{s.spec(ownerJob, rootResource, params{}, domain.ClassDiscovery)}, nil
+	}
+	return s.roots(), nil
+}
+
+// roots are the first jobs of a run.
+func (s *Source) roots() []domain.JobSpec {
+	var all []domain.JobSpec
+	for _, stream := range s.file.Streams {
+		if stream.Parent == nil {
+			all = append(all, s.spec(jobType(stream, modeMain), rootResource, params{}, domain.ClassDiscovery))
+		}
+	}
+	return all
+}
+
+// Call implements source.Source.
+func (s *Source) Call(ctx context.Context, in source.Call) source.Result {
+	res := s.carryOut(ctx, in)
+	if res.Failure != nil && len(in.Token) > 3 && in.Token != Public {
+		res.Failure.Message = strings.ReplaceAll(res.Failure.Message, in.Token, "[token]")
+	}
+	return res
+}
+
+func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
+	op, ok := s.jobs[in.Job.Type]
+	if !ok {
+		return refuse("%s has no job %q", s.file.Name, in.Job.Type)
+	}
+	p, err := parseParams(in.Job.Params)
+	if err != nil {
+		return refuse("the job's parameters cannot be read: %s", err)
+	}
+	c := &call{Call: in, s: s, operation: op, p: p}
+	if err := c.begin(); err != nil {
+		return refuse("%s", err)
+	}
+	req, err := c.httpRequest()
+	if err != nil {
+		return refuse("%s", err)
+	}
+	a, none := s.fetch(ctx, req)
+	if none != nil {
+		return *none
+	}
+	c.answered(a)
+	res := c.understand(a)
+	res.Quota = s.rateOf(a, res.Quota)
+	if s.kept.shared && res.Verdict == source.Done && s.file.owner == nil {
+		res.Owner = ""
+	}
+	return res
+}
+
+// refuse is a job that cannot be carried out; no call was made.
+func refuse(format string, args ...any) source.Result {
+	return source.Result{Verdict: source.Fail, Free: true, Failure: failure(domain.FailureInvalid, format, args...)}
+}

@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"sluice/internal/document"
 	"sluice/internal/domain"
@@ -103,7 +104,10 @@ type logEntry struct {
 }
 
 func newFeed(db *DB, kinds document.Kinds) *feed {
-	in := db.database.Collection
+	// A secondary may not have yet what was written.
+	in := func(name string) *driver.Collection {
+		return db.database.Collection(name, options.Collection().SetReadPreference(readpref.Primary()))
+	}
 	return &feed{
 		kinds: kinds, docs: in(documentsName), homes: in(repositoriesName), purges: in(purgesName), record: in(feedName), changes: in(changesName),
 		now: time.Now, turn: make(chan struct{}, 1),

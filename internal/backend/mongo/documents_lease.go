@@ -30,7 +30,8 @@ var waits = backoff.Delays{First: 5 * time.Millisecond, Longest: 250 * time.Mill
 // errLost says that another process has the lease now.
 var errLost = errors.New("another process has the lease of the feed")
 
-// sequence tells of all that was marked before it was called.
+// sequence tells of what was marked before it was called: of all, or of some, after
+// which there is something to read.
 func (f *feed) sequence(ctx context.Context) error {
 	arrived := f.started.Load()
 	select {
@@ -68,7 +69,7 @@ func (f *feed) run(ctx context.Context) error {
 		}
 		err = l.tellAll(ctx)
 		l.release(ctx, err == nil)
-		if err != nil && !errors.Is(err, errLost) {
+		if !errors.Is(err, errLost) {
 			return err
 		}
 	}
@@ -76,7 +77,11 @@ func (f *feed) run(ctx context.Context) error {
 
 // idle says that nothing is marked.
 func (f *feed) idle(ctx context.Context) (bool, error) {
-	for of, filter := range map[*driver.Collection]bson.D{f.docs: isMarked(), f.homes: isMarked(), f.purges: isReady()} {
+	for _, of := range []*driver.Collection{f.docs, f.homes, f.purges} {
+		filter := isMarked()
+		if of == f.purges {
+			filter = isReady()
+		}
 		err := of.FindOne(ctx, filter, options.FindOne().SetProjection(bson.D{{Key: fieldID, Value: 1}})).Err()
 		if !errors.Is(err, driver.ErrNoDocuments) {
 			return false, failure(ctx, err)

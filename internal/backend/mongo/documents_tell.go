@@ -17,15 +17,17 @@ const (
 	roundRecords, roundHomes, tellRecords = 1000, 100, 100
 	// rowEntries is how many changes a row holds.
 	rowEntries = 1000
-	// maxRounds ends a turn that others keep from ending; what is left is told next.
-	maxRounds = 10_000
+	// maxRounds is after how many rounds a turn ends that has told of something: who
+	// reads that reads on, and others may write faster than is told of it.
+	maxRounds = 20
 
 	fieldToldTitle = "told_title"
 )
 
-// tellAll tells of what is marked until nothing is.
+// tellAll tells of what is marked until nothing is, or enough is told.
 func (l *lease) tellAll(ctx context.Context) error {
-	for range maxRounds {
+	before := l.newest
+	for n := 1; n <= maxRounds || l.newest == before; n++ {
 		if more, err := l.round(ctx); err != nil || !more {
 			return err
 		}

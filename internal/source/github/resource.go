@@ -57,6 +57,7 @@ var resources = sync.OnceValue(func() []resource {
 		{kind: tagKind(), walks: one(&repoTags)},
 		{kind: contributorKind(), walks: one(&repoContributors)},
 		{kind: runKind(), walks: one(&repoRuns)},
+		{kind: runJobKind(), walks: one(&runJobs)},
 		{kind: deploymentKind(), walks: one(&repoDeployments)},
 		{kind: discussionKind(), walks: one(&repoDiscussions), told: &question{member: "discussions", newestFirst: true,
 			fields: `discussions(first:1,orderBy:{field:UPDATED_AT,direction:DESC}){totalCount nodes{updatedAt}}`}},
@@ -146,7 +147,7 @@ func resourceHelp() string {
 // resources adds what was asked for beside commits, issues and pull requests.
 func (d *discovery) resources(r repository) {
 	for _, one := range resources() {
-		if !slices.Contains(d.s.opt.Resources, one.name()) {
+		if !slices.Contains(d.s.opt.Resources, one.name()) && !(one.name() == "workflow_runs" && runJobs.wanted(&d.s.opt)) {
 			continue
 		}
 		for _, w := range one.walks {
@@ -158,8 +159,8 @@ func (d *discovery) resources(r repository) {
 // walk adds the walks of a resource that are due.
 func (d *discovery) walk(one *resource, w walk, r repository) {
 	at := w.declared()
-	if at.bucket == BucketGraphQL && d.c.Job.Bucket != BucketGraphQL {
-		return // REST does not list it
+	if at.child || at.bucket == BucketGraphQL && d.c.Job.Bucket != BucketGraphQL {
+		return // another walk leads to it, or REST does not list it
 	}
 	switch due, told, items := d.due(one, at, &r); {
 	case at.mayHide && d.refusedLately(d.cursorOf(at.typ, at.bucket, r)):

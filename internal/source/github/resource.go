@@ -147,7 +147,7 @@ func resourceHelp() string {
 // resources adds what was asked for beside commits, issues and pull requests.
 func (d *discovery) resources(r repository) {
 	for _, one := range resources() {
-		if !slices.Contains(d.s.opt.Resources, one.name()) && !(one.name() == "workflow_runs" && runJobs.wanted(&d.s.opt)) {
+		if !slices.Contains(d.s.opt.Resources, one.name()) {
 			continue
 		}
 		for _, w := range one.walks {

@@ -82,7 +82,10 @@ func (k *children) read(s *Source, c *call, a *answer) source.Result {
 	return res
 }
 
-// wanted reports whether the jobs of runs are asked for.
+// runs is the resource whose elements have jobs.
+const runs = "workflow_runs"
+
+// wanted reports whether the jobs of runs are asked for: the runs are then, too.
 func (k *children) wanted(opt *Options) bool { return slices.Contains(opt.Resources, "workflow_jobs") }
 
 // of adds the calls for those elements of a page of a feed that changed since the last

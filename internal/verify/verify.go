@@ -174,8 +174,8 @@ func (c *comparison) seen(d *document.Document) {
 		return // days stay when the upstream does not tell of them any more
 	}
 	want, ok := c.want[d.Key]
-	if !ok && (d.Deleted || d.Kind == github.KindIssueEvent) {
-		return // nothing tells that an event is not listed any more; what the upstream no longer has is kept, and flagged
+	if !ok && (d.Deleted || d.Kind == github.KindIssueEvent || d.Kind == github.KindRunJob) {
+		return // nothing tells that an event or a job is not listed any more; what the upstream no longer has is kept, and flagged
 	}
 	if !ok {
 		c.differ("%s %s is stored (last seen at %s) but does not exist", d.Kind, d.Name, d.SeenAt.UTC().Format(time.RFC3339))

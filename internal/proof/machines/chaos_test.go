@@ -84,7 +84,7 @@ func (m *machines) checkComplete(svc *wiring.Service) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		differences, err := verify.Account(t.Context(), svc.Documents, account.ID, truth, verify.Standard()...)
+		differences, err := verify.Account(t.Context(), svc.Documents, account.ID, truth)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,9 +60,13 @@ func newMachinesWith(t *testing.T, lease time.Duration, o sim.Options, mongo boo
 		// Long proofs take longer than it is until an account would be collected again.
 		"SLUICE_HARVEST=false",
 	}
-	if o.Nasty != nil {
-		// What is deleted is to be noticed by the next run.
-		m.Env = append(m.Env, "SLUICE_SWEEP_EVERY=1s")
+	if o.Nasty == nil {
+		// How many calls there are is chosen with care, so that faults meet them.
+		m.Env = append(m.Env, "SLUICE_RESOURCES=none")
+	} else {
+		// What is deleted is to be noticed by the next run. A stream and a list stand for
+		// all resources: the stand-in for MongoDB is slow.
+		m.Env = append(m.Env, "SLUICE_SWEEP_EVERY=1s", "SLUICE_RESOURCES=comments,labels")
 	}
 	if mongo {
 		m.Mongo = testkit.StartMongo(t)

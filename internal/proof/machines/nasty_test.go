@@ -10,6 +10,7 @@ import (
 	"sluice/internal/engine"
 	"sluice/internal/httpapi/wire"
 	sim "sluice/internal/simulator/github"
+	"sluice/internal/source/github"
 	"sluice/internal/testkit"
 	"sluice/internal/testkit/sluice"
 	"sluice/internal/wiring"
@@ -63,7 +64,7 @@ func TestChaosNastyMachines(t *testing.T) {
 				// Dates have whole seconds: what comes next is to have another.
 				m.pass(time.Second)
 			}
-			sluice.EqualsTruth(t, svc, m.upstream)
+			sluice.EqualsTruth(t, svc, m.upstream, github.KindComment, github.KindLabel)
 		})
 	}
 }

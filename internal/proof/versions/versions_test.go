@@ -107,7 +107,7 @@ func (p *place) checkSnapshots(s *sluice.Service, g *sluice.Game, kept content) 
 func checkData(t *testing.T, p *place, u *sluice.Upstream) {
 	t.Helper()
 	svc := p.look()
-	sluice.EqualsTruth(t, svc, u)
+	sluice.EqualsTruth(t, svc, u, sluice.NoResources)
 	if hooked, err := svc.Timers.Timer(t.Context(), timerHooked); err != nil || hooked.Status != timer.Delivering || hooked.Tries == 0 {
 		t.Errorf("the timer whose webhook nobody answers is %+v, %v", hooked, err)
 	}

@@ -133,6 +133,8 @@ func (p *place) up(u *sluice.Upstream, g *sluice.Game, more ...string) *sluice.S
 	env := []string{
 		"SLUICE_MAPLESTORY_KEY=" + maplesim.DefaultKey, "SLUICE_MAPLESTORY_URL=" + g.URL, "SLUICE_PREFETCH=0", "SLUICE_FLOOR=0",
 		"SLUICE_WEBHOOK_SECRET=" + "a secret of the tests", "SLUICE_WEBHOOK_ALLOW_PRIVATE=true", "SLUICE_LOG_LEVEL=info",
+		// A run goes on with what the version that began it set out to collect.
+		"SLUICE_RESOURCES=none",
 	}
 	if p.shared {
 		env = append(env, "SLUICE_STATE="+p.sql.URL(), "SLUICE_REDIS="+p.redis.URL(), "SLUICE_KEY_FILE="+p.key)

@@ -99,6 +99,8 @@ func (w *world) leastOf(r *repo, kind string, now int64) int {
 	switch {
 	case kind == "traffic":
 		return 4
+	case kind == endpointRunJob:
+		return max(1, pages(r.partCount(partRun, latest))) + r.partCount(partRun, latest)
 	case kind == "star_week":
 		return (len(r.weeks(now)) + starWeeks - 1) / starWeeks
 	case k == partPullCommit, k == partPullFile:

@@ -210,6 +210,9 @@ func (w *world) truthParts(r *repo, at int64) map[string][]TruthPart {
 				one.Author = w.cast(r, p.role).login
 			}
 			out[partNames[k]] = append(out[partNames[k]], one)
+			if k == partRun {
+				out[endpointRunJob] = append(out[endpointRunJob], p.truthJobs()...)
+			}
 		}
 	}
 	return out

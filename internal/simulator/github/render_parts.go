@@ -1,6 +1,65 @@
 package github
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
+
+// endpointRunJobs lists what a run of a workflow consisted of.
+const (
+	endpointRunJobs = "workflow_jobs"
+	endpointRunJob  = "workflow_job"
+)
+
+// jobsOfRun is how many jobs a run has.
+func (p *part) jobsOfRun() int { return 1 + p.serial%3 }
+
+func (p *part) jobID(i int) int64 { return p.id()*10 + int64(i) }
+
+func (p *part) jobTitle(i int) string { return "job " + strconv.Itoa(i) + " of " + p.title() }
+
+// truthJobs are the jobs of a run.
+func (p *part) truthJobs() []TruthPart {
+	var out []TruthPart
+	for i := range p.jobsOfRun() {
+		out = append(out, TruthPart{ID: p.jobID(i), Title: p.jobTitle(i), CreatedAt: p.created, UpdatedAt: p.updated})
+	}
+	return out
+}
+
+// serveRunJobs answers which jobs a run has; false for other endpoints.
+func (c *call) serveRunJobs(w *renderer, r *repo) bool {
+	if c.route.endpoint != endpointRunJobs {
+		return false
+	}
+	id, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimPrefix(c.route.tail, "/actions/runs/"), "/jobs"), 10, 64)
+	p, ok := r.findPart(partRun, int((id-1)%mostParts))
+	if err != nil || !ok || p.id() != id {
+		c.notFound()
+		return true
+	}
+	start, end := c.paginate(c.page(), p.jobsOfRun(), repoPath(r, c.route.tail))
+	w.open('{')
+	w.key("total_count").int(int64(p.jobsOfRun()))
+	w.key("jobs").open('[')
+	for i := start; i < end; i++ {
+		w.open('{')
+		w.key("id").int(p.jobID(i))
+		w.key("run_id").int(p.id())
+		w.key("name").str(p.jobTitle(i))
+		w.key("status").join("completed")
+		w.key("conclusion").join("success")
+		w.key("runner_name").join("runner-", strconv.Itoa(i))
+		w.key("created_at").time(p.created)
+		w.key("started_at").time(p.created)
+		w.key("completed_at").time(p.updated)
+		w.key("html_url").join(site, p.repo.fullName(), "/actions/runs/", strconv.FormatInt(p.id(), 10), "/job/", strconv.FormatInt(p.jobID(i), 10))
+		w.close('}')
+	}
+	w.close(']')
+	w.close('}')
+	return true
+}
 
 func (w *renderer) branchPart(p *part) {
 	w.key("name").str(p.name())

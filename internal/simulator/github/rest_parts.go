@@ -3,6 +3,7 @@ package github
 import (
 	"net/http"
 	"strconv"
+	"strings"
 )
 
 // partListing is a listing below a repository that holds parts.
@@ -44,6 +45,9 @@ func partRoute(tail string) string {
 		if partListings[i].tail == tail {
 			return partListings[i].endpoint
 		}
+	}
+	if strings.HasPrefix(tail, "actions/runs/") && strings.HasSuffix(tail, "/jobs") {
+		return endpointRunJobs
 	}
 	return dayRoute(tail)
 }

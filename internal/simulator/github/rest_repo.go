@@ -18,7 +18,7 @@ func (c *call) serveRepo(w *renderer) {
 		c.serveParts(w, r, l)
 		return
 	}
-	if c.serveDays(w, r) {
+	if c.serveDays(w, r) || c.serveRunJobs(w, r) {
 		return
 	}
 	switch c.route.endpoint {

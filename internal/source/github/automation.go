@@ -8,7 +8,7 @@ import (
 
 // What machines do with a repository.
 var (
-	repoRuns = feed{item: runElement.read, route: route{typ: RepoRuns, sweep: SweepRuns, kind: KindRun, bucket: BucketCore,
+	repoRuns = feed{item: runElement.read, children: &runJobs, route: route{typ: RepoRuns, sweep: SweepRuns, kind: KindRun, bucket: BucketCore,
 		endpoint: "GET /repositories/{id}/actions/runs", path: "/actions/runs", wrap: "workflow_runs", mayHide: true}}
 	repoDeployments = listing{item: deploymentElement.read, route: route{typ: RepoDeployments, kind: KindDeployment, bucket: BucketCore,
 		endpoint: "GET /repositories/{id}/deployments", path: "/deployments", mayHide: true}}

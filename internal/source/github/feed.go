@@ -22,6 +22,8 @@ type feed struct {
 	item reader
 	// perPage is the size of its pages, zero for the usual one.
 	perPage int
+	// children is what each of its elements has, nil if that is nothing.
+	children *children
 }
 
 // feeds tells whether the job is one of a feed.
@@ -70,6 +72,10 @@ func (f *feed) read(s *Source, c *call, a *answer) source.Result {
 	}
 	if c.p.page() == 1 {
 		c.p.PrevTag, c.p.Total = l.etag, int(total)
+	}
+	if f.children != nil && f.children.wanted(c.opt) {
+		// A sweep meets everything, and asks for what changed since the last collection.
+		f.children.of(c, f.path, &res, s.from(c.Cursors[c.opt.cursorKey(f.typ, f.bucket, c.Job.Resource)]))
 	}
 	met := c.p.Met + res.Items
 	if l.next != "" && (sweeps || since.IsZero() || !newest.Before(s.from(since))) {

@@ -31,6 +31,7 @@ const (
 	RepoTags             = "REPO_TAGS"
 	RepoContributors     = "REPO_CONTRIBUTORS"
 	RepoRuns             = "REPO_WORKFLOW_RUNS"
+	RunJobs              = "WORKFLOW_RUN_JOBS"
 	RepoDeployments      = "REPO_DEPLOYMENTS"
 	RepoIssueEvents      = "REPO_ISSUE_EVENTS"
 	RepoDiscussions      = "REPO_DISCUSSIONS"

@@ -28,6 +28,7 @@ const (
 	KindTag           document.Kind = "tag"
 	KindContributor   document.Kind = "contributor"
 	KindRun           document.Kind = "workflow_run"
+	KindRunJob        document.Kind = "workflow_job"
 	KindDeployment    document.Kind = "deployment"
 	KindIssueEvent    document.Kind = "issue_event"
 	KindDiscussion    document.Kind = "discussion"

@@ -94,6 +94,9 @@ func New(opt Options) (*Source, error) {
 			return nil, domain.Errorf(domain.CodeInvalid, "github: there is no resource %q; there are %s", name, strings.Join(ResourceNames(), ", "))
 		}
 	}
+	if runJobs.wanted(&opt) && !slices.Contains(opt.Resources, runs) {
+		opt.Resources = append(slices.Clone(opt.Resources), runs)
+	}
 	if pattern := opt.Filter.check(); pattern != "" {
 		return nil, domain.Errorf(domain.CodeInvalid, "github: %q is not a pattern; give one such as golang/* or *-docs", pattern)
 	}

@@ -57,6 +57,7 @@ var resources = sync.OnceValue(func() []resource {
 		{kind: tagKind(), walks: one(&repoTags)},
 		{kind: contributorKind(), walks: one(&repoContributors)},
 		{kind: runKind(), walks: one(&repoRuns)},
+		{kind: runJobKind(), walks: one(&runJobs)},
 		{kind: deploymentKind(), walks: one(&repoDeployments)},
 		{kind: discussionKind(), walks: one(&repoDiscussions), told: &question{member: "discussions", newestFirst: true,
 			fields: `discussions(first:1,orderBy:{field:UPDATED_AT,direction:DESC}){totalCount nodes{updatedAt}}`}},
@@ -158,8 +159,8 @@ func (d *discovery) resources(r repository) {
 // walk adds the walks of a resource that are due.
 func (d *discovery) walk(one *resource, w walk, r repository) {
 	at := w.declared()
-	if at.bucket == BucketGraphQL && d.c.Job.Bucket != BucketGraphQL {
-		return // REST does not list it
+	if at.child || at.bucket == BucketGraphQL && d.c.Job.Bucket != BucketGraphQL {
+		return // another walk leads to it, or REST does not list it
 	}
 	switch due, told, items := d.due(one, at, &r); {
 	case at.mayHide && d.refusedLately(d.cursorOf(at.typ, at.bucket, r)):

@@ -35,6 +35,8 @@ type route struct {
 	// mayHide says that a refusal is a finding: the token may not see it, or it is
 	// switched off.
 	mayHide bool
+	// child says that another walk leads to it.
+	child bool
 }
 
 func (r *route) declared() *route { return r }

@@ -25,6 +25,9 @@ func NoSources(t *testing.T) []source.Source {
 	return []source.Source{src}
 }
 
+// NoResources stands for what was collected with --resources none.
+const NoResources document.Kind = "none"
+
 // CheckComplete opens the data folder and compares every account with the
 // truth, and every first run's ledger with its documents. It returns how many
 // later runs there were.

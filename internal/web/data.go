@@ -145,7 +145,11 @@ func (s *site) search(ctx context.Context, v *visit, d *dataData) (*found, error
 	for i := range answer.Items {
 		one := hit{SearchHit: answer.Items[i]}
 		one.Link = documentLink(one.Kind, one.ID, one.Account)
-		one.Title = cmp.Or(one.Title, one.ID)
+		if one.Title == "" {
+			// What has no title has a name with a hash at its end.
+			_, hash, _ := strings.Cut(one.ID, ":")
+			one.Title = short(cmp.Or(hash, one.ID), 13)
+		}
 		one.Parts = partsOf(one.Snippet)
 		f.Hits = append(f.Hits, one)
 	}

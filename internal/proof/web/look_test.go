@@ -61,7 +61,7 @@ func TestEverybodyCanUseIt(t *testing.T) {
 	// The last account is being collected while everything is looked at.
 	hold := make(chan struct{})
 	defer close(hold)
-	w.upstream.Before(sim.PathContains("/issues"), 1, func() { <-hold })
+	w.upstream.Before(sim.PathContains("/issues"), holdAll, func() { <-hold })
 	under := w.Signup(logins[2], w.upstream.Token(logins[2]))
 	w.dies(b, "item-equipment:00000000000000000000000000000001")
 	w.ask("/api/v1/timers", map[string]any{"id": "invoice-7", "in": "2h", "payload": map[string]int{"invoice": 7}})

@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	// MostName and MostValue are the longest name and the largest value, in bytes.
-	MostName, MostValue = 100, 60_000
+	// MostName is the longest name, in bytes.
+	MostName = 100
+	// MostValue is the largest value, in bytes.
+	MostValue = 60_000
 	// MostListed is how many of a kind a list has at most.
 	MostListed = 1000
 )

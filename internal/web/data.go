@@ -13,6 +13,9 @@ import (
 	"sluice/internal/source"
 )
 
+// dataPages are the pages of what was collected.
+type dataPages struct{ *site }
+
 // dataData is what the page of the data shows: documents of a kind that match
 // filters, or those of all kinds that have words.
 type dataData struct {
@@ -33,7 +36,7 @@ type dataData struct {
 // documentFilters are the filters of a list of documents, as its address has them.
 var documentFilters = []string{"account", "repository", "author", "state", "label", "created_from", "created_until", "deleted", "sort"}
 
-func (s *site) data(ctx context.Context, v *visit) (*page, error) {
+func (s *dataPages) data(ctx context.Context, v *visit) (*page, error) {
 	d := &dataData{Kind: v.query("kind"), Words: v.query("q"), Kinds: export.Kinds(source.Kinds(s.Sources)), Filter: map[string]string{}}
 	for _, name := range documentFilters {
 		d.Filter[name] = v.query(name)
@@ -78,7 +81,7 @@ func (d *dataData) Download(format string) string {
 }
 
 // sameList is a list of documents as others ask for it.
-func (s *site) sameList(v *visit, d *dataData) []sameAs {
+func (s *dataPages) sameList(v *visit, d *dataData) []sameAs {
 	q, command := url.Values{}, "sluice doc list "+d.Kind
 	for _, name := range documentFilters {
 		if text := d.Filter[name]; text != "" {
@@ -121,7 +124,7 @@ type part struct {
 }
 
 // search finds documents by their words.
-func (s *site) search(ctx context.Context, v *visit, d *dataData) (*found, error) {
+func (s *dataPages) search(ctx context.Context, v *visit, d *dataData) (*found, error) {
 	q := client.SearchQuery{Query: d.Words, Account: d.Filter["account"], Page: client.Page{Cursor: v.query("cursor"), Limit: listLimit}}
 	path, command := url.Values{"q": {d.Words}}, "sluice doc search "+quoted(d.Words)
 	if d.Kind != "" {
@@ -145,7 +148,11 @@ func (s *site) search(ctx context.Context, v *visit, d *dataData) (*found, error
 	for i := range answer.Items {
 		one := hit{SearchHit: answer.Items[i]}
 		one.Link = documentLink(one.Kind, one.ID, one.Account)
-		one.Title = cmp.Or(one.Title, one.ID)
+		if one.Title == "" {
+			// What has no title has a name with a hash at its end.
+			_, hash, _ := strings.Cut(one.ID, ":")
+			one.Title = short(cmp.Or(hash, one.ID), 13)
+		}
 		one.Parts = partsOf(one.Snippet)
 		f.Hits = append(f.Hits, one)
 	}

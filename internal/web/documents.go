@@ -39,7 +39,7 @@ type listing struct {
 }
 
 // documents lists the documents of a kind that match the filters of the address.
-func (s *site) documents(ctx context.Context, v *visit, of *dataData) (*listing, error) {
+func (s *dataPages) documents(ctx context.Context, v *visit, of *dataData) (*listing, error) {
 	d, f := &listing{}, of.Filter
 	list, err := v.Documents(ctx, client.DocumentFilter{
 		Kind: of.Kind, Account: f["account"], Repository: f["repository"], Author: f["author"], State: f["state"], Label: f["label"],
@@ -112,7 +112,7 @@ type documentData struct {
 }
 
 // document shows one document with all that is known of it.
-func (s *site) document(ctx context.Context, v *visit) (*page, error) {
+func (s *dataPages) document(ctx context.Context, v *visit) (*page, error) {
 	kind, id, account := v.r.PathValue("kind"), v.r.PathValue("id"), v.query("account")
 	raw, err := v.Document(ctx, kind, id, account, nil, true)
 	if err != nil {

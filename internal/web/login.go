@@ -17,9 +17,9 @@ const (
 	largestForm = 256 << 10
 )
 
-func (s *site) setCookie(w http.ResponseWriter, r *http.Request, name, value string, lasts time.Duration) {
+func (s *cookies) setCookie(w http.ResponseWriter, r *http.Request, name, value string, lasts time.Duration) {
 	c := &http.Cookie{
-		Name: name, Value: base64.RawURLEncoding.EncodeToString([]byte(value)), Path: s.Prefix + "/",
+		Name: name, Value: base64.RawURLEncoding.EncodeToString([]byte(value)), Path: s.prefix + "/",
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: encrypted(r), MaxAge: int(lasts.Seconds()),
 	}
 	if value == "" {
@@ -35,7 +35,7 @@ func encrypted(r *http.Request) bool {
 }
 
 // say leaves a message for the next page.
-func (s *site) say(w http.ResponseWriter, r *http.Request, text string) {
+func (s *cookies) say(w http.ResponseWriter, r *http.Request, text string) {
 	if len(text) > 1500 {
 		text = strings.ToValidUTF8(text[:1500], "") + "…"
 	}
@@ -49,7 +49,7 @@ type flash struct {
 }
 
 // said takes the message that was left.
-func (s *site) said(w http.ResponseWriter, r *http.Request) *flash {
+func (s *cookies) said(w http.ResponseWriter, r *http.Request) *flash {
 	c, err := r.Cookie(flashCookie)
 	if err != nil {
 		return nil

@@ -35,6 +35,14 @@ type Sessions interface {
 	RemoveExpired(ctx context.Context, kind record.Kind, before time.Time) (removed int, err error)
 }
 
+// cookies keeps who is logged in, and what is to be said on the next page.
+type cookies struct {
+	sessions Sessions
+	// prefix is that of all paths.
+	prefix string
+	now    func() time.Time
+}
+
 // session is who a request's cookie stands for.
 type session struct {
 	// token is that of the API; "" where nobody is logged in.
@@ -56,7 +64,7 @@ func sessionOf(r *http.Request) session {
 func tokenOf(r *http.Request) string { return sessionOf(r).token }
 
 // known finds out once for a request who is logged in.
-func (s *site) known(r *http.Request) *http.Request {
+func (s *cookies) known(r *http.Request) *http.Request {
 	found := s.find(r)
 	if found == (session{}) {
 		return r
@@ -64,7 +72,7 @@ func (s *site) known(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), sessionKey{}, found))
 }
 
-func (s *site) find(r *http.Request) session {
+func (s *cookies) find(r *http.Request) session {
 	c, err := r.Cookie(sessionCookie)
 	if err != nil {
 		return session{}
@@ -75,12 +83,12 @@ func (s *site) find(r *http.Request) session {
 	}
 	name, box := keysOf(secret)
 	found := session{name: name}
-	kept, err := s.Sessions.Get(r.Context(), record.Session, name)
+	kept, err := s.sessions.Get(r.Context(), record.Session, name)
 	switch {
 	case domain.CodeOf(err) == domain.CodeNotFound:
 	case err != nil:
 		found.err = err
-	case s.Now().Before(kept.Expires) && len(kept.Value) > box.NonceSize():
+	case s.now().Before(kept.Expires) && len(kept.Value) > box.NonceSize():
 		nonce, sealed := kept.Value[:box.NonceSize()], kept.Value[box.NonceSize():]
 		// What does not open is not a login.
 		if token, err := box.Open(nil, nonce, sealed, []byte(name)); err == nil {
@@ -107,17 +115,17 @@ func keysOf(secret []byte) (name string, box cipher.AEAD) {
 }
 
 // begin logs a browser in with a token that the API has accepted.
-func (s *site) begin(w http.ResponseWriter, r *http.Request, token string) error {
+func (s *cookies) begin(w http.ResponseWriter, r *http.Request, token string) error {
 	secret := make([]byte, secretBytes)
 	_, _ = rand.Read(secret) // it never fails
 	name, box := keysOf(secret)
 	nonce := make([]byte, box.NonceSize())
 	_, _ = rand.Read(nonce)
-	now := s.Now()
+	now := s.now()
 	// Sessions that nobody ended would be kept for ever.
-	_, err := s.Sessions.RemoveExpired(r.Context(), record.Session, now)
+	_, err := s.sessions.RemoveExpired(r.Context(), record.Session, now)
 	if err == nil {
-		err = s.Sessions.Put(r.Context(), record.Record{
+		err = s.sessions.Put(r.Context(), record.Record{
 			Kind: record.Session, Name: name, Value: box.Seal(nonce, nonce, []byte(token), []byte(name)), Changed: now, Expires: now.Add(sessionLasts),
 		})
 	}
@@ -129,10 +137,10 @@ func (s *site) begin(w http.ResponseWriter, r *http.Request, token string) error
 }
 
 // end logs a browser out: its cookie means nothing afterwards, to no process.
-func (s *site) end(w http.ResponseWriter, r *http.Request) error {
+func (s *cookies) end(w http.ResponseWriter, r *http.Request) error {
 	s.setCookie(w, r, sessionCookie, "", 0)
 	if name := sessionOf(r).name; name != "" {
-		_, err := s.Sessions.Remove(r.Context(), record.Session, name)
+		_, err := s.sessions.Remove(r.Context(), record.Session, name)
 		return err
 	}
 	return nil

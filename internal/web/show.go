@@ -14,10 +14,18 @@ import (
 	"sluice/internal/domain"
 )
 
+// shown is how values look on pages.
+type shown struct {
+	prefix string
+	now    func() time.Time
+	// assets are the addresses of files, with what they hold.
+	assets map[string]string
+}
+
 // functions are what templates show values with.
-func (s *site) functions() template.FuncMap {
+func (s *shown) functions() template.FuncMap {
 	return template.FuncMap{
-		"link": s.link, "asset": func(name string) string { return s.Prefix + s.assets[name] }, "at": s.at, "until": s.until, "ago": func(t time.Time) string { return span(s.Now().Sub(t)) },
+		"link": s.link, "asset": func(name string) string { return s.prefix + s.assets[name] }, "at": s.at, "until": s.until, "ago": func(t time.Time) string { return span(s.now().Sub(t)) },
 		"n": number, "seconds": func(s *float64) string { return span(time.Duration(*s * float64(time.Second))) }, "span": span, "bytes": bytesText, "tone": tone, "runtone": runTone, "lost": lost, "percent": percent, "pretty": pretty, "short": short,
 		"words": words, "list": func(items ...any) []any { return items }, "key": newKey, "join": strings.Join,
 		"dict": dict, "params": params, "value": value, "count": counted, "instant": instantText, "float": func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
@@ -25,9 +33,9 @@ func (s *site) functions() template.FuncMap {
 }
 
 // link is an address of the dashboard, of its parts.
-func (s *site) link(parts ...any) string {
+func (s *shown) link(parts ...any) string {
 	var b strings.Builder
-	b.WriteString(s.Prefix)
+	b.WriteString(s.prefix)
 	for _, p := range parts {
 		fmt.Fprint(&b, p)
 	}
@@ -58,23 +66,23 @@ func dict(pairs ...any) (map[string]any, error) {
 
 // at shows an instant by how long ago it was, or how far it is; in full where one
 // points at it. One that is not known is a dash.
-func (s *site) at(t time.Time) template.HTML {
+func (s *shown) at(t time.Time) template.HTML {
 	if t.IsZero() {
 		return unknown
 	}
-	text, ahead := span(s.Now().Sub(t))+" ago", ""
-	if d := t.Sub(s.Now()); d > 0 {
+	text, ahead := span(s.now().Sub(t))+" ago", ""
+	if d := t.Sub(s.now()); d > 0 {
 		text, ahead = "in "+span(d), " data-until"
 	}
 	return timeTag(t, text, ahead)
 }
 
 // until is a countdown.
-func (s *site) until(t time.Time) template.HTML {
+func (s *shown) until(t time.Time) template.HTML {
 	if t.IsZero() {
 		return unknown
 	}
-	d := t.Sub(s.Now())
+	d := t.Sub(s.now())
 	if d <= 0 {
 		return timeTag(t, "now", " data-until")
 	}

@@ -37,7 +37,7 @@ type sqlData struct {
 	Same        []sameAs
 }
 
-func (s *site) sql(ctx context.Context, v *visit) (*page, error) {
+func (s *dataPages) sql(ctx context.Context, v *visit) (*page, error) {
 	d := &sqlData{SQL: v.query("sql"), Name: v.query("query")}
 	p := &page{Title: "SQL", Template: "sql.html", Nav: "data", Data: d}
 	for _, e := range examples {

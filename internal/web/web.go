@@ -60,8 +60,8 @@ type site struct {
 	pages   map[string]*template.Template
 	origins *http.CrossOriginProtection
 	rates   rateMeter
-	// assets are the addresses of files, with what they hold.
-	assets map[string]string
+	*cookies
+	*shown
 }
 
 // New puts the dashboard before the handler of the API. Whatever is not a page, and
@@ -75,12 +75,14 @@ func New(api http.Handler, o Options) http.Handler {
 	}
 	o.Prefix = strings.TrimSuffix(o.Prefix, "/")
 	s := &site{Options: o, api: api, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection()}
-	s.assets = hashes()
+	s.cookies = &cookies{o.Sessions, o.Prefix, o.Now}
+	s.shown = &shown{o.Prefix, o.Now, hashes()}
 	s.pages = s.parse()
+	data := &dataPages{s}
 	for pattern, show := range map[string]view{
 		"/{$}": s.overview, "/accounts": s.accounts, "/accounts/{id}": s.account, "/runs": s.runs, "/runs/{id}": s.run,
 		"/jobs": s.jobs, "/jobs/{id}": s.job, "/refresh": s.refreshes, "/dead-letters": s.deadLetters, "/timers": s.timers,
-		"/data": s.data, "/data/sql": s.sql, "/data/{kind}/{id}": s.document, "/system": s.system, "/sinks/{name}": s.sink, "/confirm/{name}": s.confirm,
+		"/data": data.data, "/data/sql": data.sql, "/data/{kind}/{id}": data.document, "/system": s.system, "/sinks/{name}": s.sink, "/confirm/{name}": s.confirm,
 	} {
 		s.mux.Handle("GET "+pattern, s.page(show))
 	}

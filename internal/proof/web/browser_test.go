@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(sluice.Main(m)) }
 
 // patience ends what hangs.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // browserTab is a tab of Chromium. What it says on its console and where it sends
 // requests is remembered.
@@ -95,7 +95,9 @@ func (b *browserTab) do(actions ...chromedp.Action) {
 	b.t.Helper()
 	if err := chromedp.Run(b.ctx, actions...); err != nil {
 		var text string
-		_ = chromedp.Run(context.WithoutCancel(b.ctx), chromedp.Text("main", &text, chromedp.ByQuery))
+		last, end := context.WithTimeout(context.WithoutCancel(b.ctx), time.Minute)
+		defer end()
+		_ = chromedp.Run(last, chromedp.Text("main", &text, chromedp.ByQuery))
 		b.t.Fatalf("the browser: %v; the page says: %s", err, text)
 	}
 }

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	sim "sluice/internal/simulator/github"
 	"sluice/internal/testkit"
 )
 
@@ -56,13 +58,18 @@ func TestEverybodyCanUseIt(t *testing.T) {
 	w.collected(logins[:2]...)
 	b := open(t, w.URL)
 	b.logIn(w.Token)
+	// The last account is being collected while everything is looked at.
+	hold := make(chan struct{})
+	defer close(hold)
+	w.upstream.Before(sim.PathContains("/issues"), holdAll, func() { <-hold })
+	under := w.Signup(logins[2], w.upstream.Token(logins[2]))
 	w.dies(b, "item-equipment:00000000000000000000000000000001")
 	w.ask("/api/v1/timers", map[string]any{"id": "invoice-7", "in": "2h", "payload": map[string]int{"invoice": 7}})
 	w.ask("/api/v1/timers", map[string]any{"id": "reminder", "in": "30m"})
 	w.ask("/api/v1/timers", map[string]any{"id": "tea", "in": "10ms"})
 	var document string
 	all := map[string]string{
-		"overview": "/", "accounts": "/accounts", "account": "/accounts/" + logins[0], "runs": "/runs", "run": "/runs/2", "jobs": "/jobs", "job": "/jobs/1",
+		"overview": "/", "accounts": "/accounts", "account": "/accounts/" + logins[0], "runs": "/runs", "run": "/runs/2", "run-active": fmt.Sprintf("/runs/%d", under), "jobs": "/jobs", "job": "/jobs/1",
 		"data": "/data?kind=issues", "search": "/data?q=pars*", "sql": "/data/sql?sql=SELECT+repository,+count(*)+AS+commits+FROM+commits+GROUP+BY+repository+ORDER+BY+commits+DESC", "refresh": "/refresh",
 		"dead-letters": "/dead-letters", "timers": "/timers", "system": "/system", "confirm": "/confirm/retry-jobs?run=2", "error": "/runs/99999",
 	}

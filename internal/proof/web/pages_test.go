@@ -148,7 +148,7 @@ func retriedInBulk(t *testing.T, w *world, b *browserTab, login string) {
 func canceled(t *testing.T, w *world, b *browserTab, login string) {
 	b.t = t
 	hold := make(chan struct{})
-	w.upstream.Before(sim.PathContains("/events"), 1, func() { <-hold })
+	w.upstream.Before(sim.PathContains("/"), holdAll, func() { <-hold })
 	defer close(hold)
 	b.goTo("/accounts/" + login)
 	b.press(`form[action$="/start-run"] button`)

@@ -15,6 +15,10 @@ import (
 
 const gameKey = maplesim.DefaultKey
 
+// holdAll holds every call of a run, also those that are tried again after they took
+// too long.
+const holdAll = 10_000
+
 // preferred has pages be light or dark.
 func preferred(scheme string) chromedp.Action {
 	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}})

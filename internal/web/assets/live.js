@@ -30,10 +30,11 @@
     button.title = paused ? "Go on" : "Pause";
   }
 
-  // typing says whether exchanging a part would take something from whoever uses it.
+  // inUse says whether exchanging a part would take something from whoever uses it.
   function inUse(part) {
     const active = document.activeElement;
     if (active && part.contains(active) && /^(INPUT|SELECT|TEXTAREA)$/.test(active.tagName)) return true;
+    if ([...part.querySelectorAll("input:not([type=hidden]), textarea")].some((field) => field.value !== field.defaultValue)) return true;
     return part.querySelector("details[open]") !== null || !window.getSelection().isCollapsed && part.contains(window.getSelection().anchorNode);
   }
 

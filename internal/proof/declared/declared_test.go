@@ -167,9 +167,9 @@ func TestShipped(t *testing.T) {
 	random := sluice.Seeded(t)
 	for _, name := range shipped.Names() {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, name, sim.Options{Seed: random.Uint64(), Records: 34, Children: 2})
+			w := newWorld(t, name, sim.Options{Seed: random.Uint64(), Records: 24, Children: 2})
 			killed := 0
-			for range 4 {
+			for range 3 {
 				if !w.kill(time.Duration(150+random.IntN(400)) * time.Millisecond) {
 					killed++
 				}
@@ -185,6 +185,28 @@ func TestShipped(t *testing.T) {
 			t.Logf("killed %d times; %+v", killed, w.upstream.Audit())
 		})
 	}
+}
+
+// TestService: a service that is told of a file collects by its schedule what the file
+// describes, and shows and exports it as it does everything else.
+func TestService(t *testing.T) {
+	w := newWorld(t, "pokeapi", sim.Options{Seed: 3, Records: 12})
+	setting := "SLUICE_SOURCES=" + w.path + "?base=" + w.url
+	service := sluice.Start(t, []string{setting}, "up", "--addr", "127.0.0.1:0", "--data-dir", w.dir)
+	url := sluice.AddressIn(t, service.Says("http://"))
+	answer := sluice.Run(t, []string{setting}, "collect", "pokeapi:acme", "--server", url, "-o", "json").Expect(t, 0)
+	if got := sluice.Decode[sluice.Summary](t, answer.Out); got.Documents != 24 {
+		t.Errorf("%+v", got)
+	}
+	for _, args := range [][]string{
+		{"export", "--kind", "pokeapi_detail"}, {"doc", "list", "pokeapi_detail", "--format", "jsonl"}, {"changes", "--kind", "pokeapi_detail", "--after", "0", "-o", "json"},
+	} {
+		out := sluice.Run(t, []string{setting}, append(args, "--server", url)...).Expect(t, 0).Out
+		if n := strings.Count(out, "pokeapi"); n < 12 {
+			t.Errorf("%v shows %d of 12:\n%s", args, n, out)
+		}
+	}
+	sluice.Run(t, nil, "export", "--kind", "pokeapi_detail", "--server", url).Expect(t, 2, "pokeapi_detail")
 }
 
 // TestCommands: a mistake is told with its line, a plan is shown, and what a file does

@@ -106,7 +106,11 @@ func (a sourceCommands) sim(*options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			spec, err := f.Simulated()
+			text, err := f.Simulated()
+			if err != nil {
+				return err
+			}
+			spec, err := simulated.ParseSpec(text)
 			if err != nil {
 				return err
 			}

@@ -65,7 +65,11 @@ func newWorld(t *testing.T, name string, o sim.Options) *world {
 	if w.file, mistakes = declared.Load([]byte(quick)); len(mistakes) > 0 {
 		t.Fatal(mistakes)
 	}
-	spec, err := w.file.Simulated()
+	described, err := w.file.Simulated()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := sim.ParseSpec(described)
 	if err != nil {
 		t.Fatal(err)
 	}

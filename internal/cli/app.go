@@ -186,6 +186,9 @@ type options struct {
 	typed  map[string]bool
 	// declared are the sources of the files that the command was given.
 	declared []source.Registration
+	files    []*collected
+	// uncounted says that there are no statistics of what is collected.
+	uncounted bool
 }
 
 // indifferent are the commands that wrong settings do not hinder.
@@ -198,7 +201,10 @@ func (a *App) load(c *cobra.Command, o *options, known []string) error {
 	o.origin = config.Origin{Flags: c.Flags(), Command: pathOf(c), Env: a.Env, Known: known, Files: a.DefaultFiles}
 	// Only `up` is sure to open the servers it is given.
 	err := o.Load(o.origin, c.Name() == "up" || o.origin.Command == "config check")
-	return a.withoutItsFile(o, err)
+	if err = a.withoutItsFile(o, err); err != nil {
+		return err
+	}
+	return o.loadDeclared()
 }
 
 func (a *App) root() *cobra.Command {

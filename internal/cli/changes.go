@@ -32,7 +32,7 @@ func (a changesCommand) changes(o *options) *cobra.Command {
 			"With -o json each change is a line.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
+			if err := f.check(o); err != nil {
 				return err
 			}
 			return a.with(c.Context(), o, func(s *session) error {
@@ -53,7 +53,7 @@ func (a changesCommand) changes(o *options) *cobra.Command {
 	return c
 }
 
-func (f *changesFlags) check() error {
+func (f *changesFlags) check(o *options) error {
 	if after, err := strconv.ParseInt(f.After, 10, 64); f.After != "now" && (err != nil || after < 0) {
 		return usage("--after: %q is not a position; give that of an earlier answer, 0 for all that are kept, or now", f.After)
 	}
@@ -61,7 +61,7 @@ func (f *changesFlags) check() error {
 		return usage("--limit is %d; it is how many at most, 0 for all", f.limit)
 	}
 	for _, kind := range f.Kinds {
-		if err := knownKind(kind); err != nil {
+		if err := o.knownKind(kind); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/httpapi/wire"
-	"sluice/internal/source"
 	"sluice/internal/sources"
 )
 
@@ -44,10 +43,11 @@ func (a collectCommand) collect(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			of, logins, err := declaredSource(sourceFile, set, append(logins, listed...))
+			of, logins, err := o.declaredSource(sourceFile, set, append(logins, listed...))
 			if err != nil {
 				return err
 			}
+			o.uncounted = of != nil
 			// An account that was added has its token already.
 			requests, err := a.requests(o, of, logins, tokenFile, tokenFile == "" && !dry && a.mayHaveAccounts(o))
 			if err != nil {
@@ -113,7 +113,6 @@ func (a collectCommand) requests(o *options, of *collected, logins []string, tok
 	if err != nil {
 		return nil, err
 	}
-	o.declared = []source.Registration{of.src.Registration()}
 	var all []engine.Signup
 	for _, login := range logins {
 		if err := of.check(login); err != nil {
@@ -203,7 +202,7 @@ func (a collectCommand) collectIn(ctx context.Context, s *session, o *options, r
 	if err := a.addLedgers(ctx, s, &sum); err != nil {
 		return err
 	}
-	if len(o.declared) > 0 {
+	if o.uncounted {
 		// There are no statistics of what nobody has said the meaning of.
 		sum.uncounted = true
 	} else if err := a.addStatistics(ctx, s, &sum); err != nil {

@@ -37,7 +37,10 @@ func (a docCommands) docList(o *options) *cobra.Command {
 			if !slices.Contains(sqlFormats, format) {
 				return usage("--format: %q is none of %s%s", format, strings.Join(sqlFormats, ", "), config.Suggest(format, sqlFormats))
 			}
-			kind := sources.Kinds().Table(args[0])
+			if err := o.knownKind(args[0]); err != nil {
+				return err
+			}
+			kind := o.kinds().Table(args[0])
 			f.Kind = args[0]
 			columns, err := shownFields(kind, f.Fields, format == "table", f.Account == "")
 			if err != nil {
@@ -95,11 +98,21 @@ func oneKind(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usage("`%s` takes one kind: %s", c.CommandPath(), strings.Join(tables, ", "))
 	}
-	return knownKind(args[0])
+	return nil
 }
 
-func knownKind(name string) error {
-	if tables := sources.Kinds().Tables(); !slices.Contains(tables, name) {
+// kinds are those of all documents that there may be: of the sources of the program, and
+// of those that files describe.
+func (o *options) kinds() document.Kinds {
+	all := sources.Kinds()
+	for _, r := range o.declared {
+		all = append(all, r.Kinds...)
+	}
+	return all
+}
+
+func (o *options) knownKind(name string) error {
+	if tables := o.kinds().Tables(); !slices.Contains(tables, name) {
 		return usage("there are no documents of the kind %q; there are %s%s", name, strings.Join(tables, ", "), config.Suggest(name, tables))
 	}
 	return nil
@@ -173,15 +186,18 @@ func (a docCommands) docGet(o *options) *cobra.Command {
 			if len(args) != 2 || args[1] == "" {
 				return usage("`%s` takes a kind and an id, as in: sluice doc get issues 42", c.CommandPath())
 			}
-			return knownKind(args[0])
+			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.knownKind(args[0]); err != nil {
+				return err
+			}
 			return a.with(c.Context(), o, func(s *session) error {
 				row, err := s.Document(c.Context(), args[0], args[1], account, nil, raw)
 				if err != nil {
 					return err
 				}
-				return a.printDocument(o, sources.Kinds().Table(args[0]), row, raw)
+				return a.printDocument(o, o.kinds().Table(args[0]), row, raw)
 			})
 		}}
 	c.Flags().StringVar(&account, "account", "", "whose copy (id or login)")

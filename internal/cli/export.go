@@ -17,6 +17,7 @@ import (
 
 	"sluice/internal/client"
 	"sluice/internal/config"
+	"sluice/internal/document"
 	"sluice/internal/export"
 	"sluice/internal/sources"
 )
@@ -40,7 +41,7 @@ func (a exportCommand) export(o *options) *cobra.Command {
 			"unchanged, even those that a spreadsheet takes for a formula.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			query, err := flags.query()
+			query, err := flags.query(o.kinds())
 			if err != nil {
 				return err
 			}
@@ -65,12 +66,12 @@ func (a exportCommand) export(o *options) *cobra.Command {
 }
 
 // query checks the flags before anything is opened.
-func (f *exportFlags) query() (q client.ExportQuery, err error) {
+func (f *exportFlags) query(kinds document.Kinds) (q client.ExportQuery, err error) {
 	if f.kind == "" {
-		return q, usage("export needs --kind: one of %s", strings.Join(export.Kinds(sources.Kinds()), ", "))
+		return q, usage("export needs --kind: one of %s", strings.Join(export.Kinds(kinds), ", "))
 	}
-	if q.Kind, err = export.ParseKind(f.kind, sources.Kinds()); err != nil {
-		return q, usage("--kind: %w%s", err, config.Suggest(f.kind, export.Kinds(sources.Kinds())))
+	if q.Kind, err = export.ParseKind(f.kind, kinds); err != nil {
+		return q, usage("--kind: %w%s", err, config.Suggest(f.kind, export.Kinds(kinds)))
 	}
 	byName := strings.TrimPrefix(filepath.Ext(f.out), ".")
 	if !slices.Contains(export.Formats(), byName) {
@@ -95,7 +96,7 @@ func (f *exportFlags) query() (q client.ExportQuery, err error) {
 			return q, usage("--changed-since is about documents, and not about statistics")
 		}
 	}
-	return q, export.Options{Kind: q.Kind, Format: q.Format, Since: q.Since, Until: q.Until}.Check(sources.Kinds())
+	return q, export.Options{Kind: q.Kind, Format: q.Format, Since: q.Since, Until: q.Until}.Check(kinds)
 }
 
 func instantFlag(name, text string) (time.Time, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"sluice/internal/config"
 	"sluice/internal/domain"
 	simulated "sluice/internal/simulator/declared"
+	"sluice/internal/source"
 	"sluice/internal/source/declared"
 	"sluice/internal/source/declared/shipped"
 )
@@ -104,7 +106,11 @@ func (a sourceCommands) sim(*options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			spec, err := f.Simulated()
+			text, err := f.Simulated()
+			if err != nil {
+				return err
+			}
+			spec, err := simulated.ParseSpec(text)
 			if err != nil {
 				return err
 			}
@@ -169,42 +175,40 @@ func (a sourceCommands) show(*options) *cobra.Command {
 	}
 }
 
-// collected is the source that a command collects, where a file describes it.
-type collected struct {
-	file *declared.File
-	src  *declared.Source
+// loadDeclared opens the sources of the files that are set.
+func (o *options) loadDeclared() error {
+	for ref := range strings.SplitSeq(o.Declared, ",") {
+		if ref = strings.TrimSpace(ref); ref == "" {
+			continue
+		}
+		of, err := openSource(ref, nil)
+		if err != nil {
+			return fmt.Errorf("--sources: %w", err)
+		}
+		o.files = append(o.files, of)
+		o.declared = append(o.declared, of.src.Registration())
+	}
+	return nil
 }
 
-// declaredSource finds out which source targets are of: the one that was given, or the
-// one that they name, as gitlab:my-group does. It is nil for a source of the program.
-func declaredSource(file string, set, targets []string) (*collected, []string, error) {
-	if file == "" {
-		for i, t := range targets {
-			name, rest, named := strings.Cut(t, ":")
-			if _, ok := shipped.File(name); !named || !ok {
-				continue
-			}
-			if file != "" && file != name {
-				return nil, nil, usage("one command collects from one source, and there are %s and %s", file, name)
-			}
-			file, targets[i] = name, rest
-		}
-	}
-	if file == "" {
-		if len(set) > 0 {
-			return nil, nil, usage("--set is for a source that a file describes; give --source FILE")
-		}
-		return nil, targets, nil
-	}
-	f, err := readSource(file)
+// openSource opens a source: a file or a name, with values of its config behind a
+// question mark, as gitlab?url=https://git.example.org, or given apart.
+func openSource(ref string, set []string) (*collected, error) {
+	what, query, _ := strings.Cut(ref, "?")
+	f, err := readSource(what)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	for one := range strings.SplitSeq(query, "&") {
+		if one != "" {
+			set = append(set, one)
+		}
 	}
 	opt := declared.Options{Config: map[string]string{}}
 	for _, one := range set {
 		name, value, ok := strings.Cut(one, "=")
 		if !ok {
-			return nil, nil, usage("--set %s: give NAME=VALUE", one)
+			return nil, usage("--set %s: give NAME=VALUE", one)
 		}
 		if name == "base" {
 			opt.Base = value
@@ -214,12 +218,67 @@ func declaredSource(file string, set, targets []string) (*collected, []string, e
 	}
 	src, err := declared.New(f, opt)
 	if err != nil {
-		return nil, nil, &exitError{exitUsage, err}
+		return nil, &exitError{exitUsage, err}
 	}
-	return &collected{f, src}, targets, nil
+	return &collected{f, src}, nil
 }
 
-// token is where the credential of such a source may stand.
+// collected is the source that a command collects, where a file describes it.
+type collected struct {
+	file *declared.File
+	src  *declared.Source
+}
+
+// declaredSource finds out which source targets are of: the one that was given, or the
+// one that they name, as gitlab:my-group does. It is nil for a source of the program.
+func (o *options) declaredSource(file string, set, targets []string) (*collected, []string, error) {
+	var of *collected
+	for i, t := range targets {
+		name, rest, named := strings.Cut(t, ":")
+		known := o.file(name)
+		if _, ok := shipped.File(name); file != "" || !named || known == nil && !ok {
+			continue
+		}
+		if of != nil && of.file.Name != name {
+			return nil, nil, usage("one command collects from one source, and there are %s and %s", of.file.Name, name)
+		}
+		if targets[i] = rest; of != nil {
+			continue
+		}
+		if of = known; known == nil || len(set) > 0 {
+			var err error
+			if of, err = openSource(name, set); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	if file != "" {
+		var err error
+		if of, err = openSource(file, set); err != nil {
+			return nil, nil, err
+		}
+	}
+	if of == nil && len(set) > 0 {
+		return nil, nil, usage("--set is for a source that a file describes; give --source FILE")
+	}
+	if of != nil {
+		o.declared = slices.DeleteFunc(o.declared, func(r source.Registration) bool { return r.Name == of.file.Name })
+		o.declared = append(o.declared, of.src.Registration())
+	}
+	return of, targets, nil
+}
+
+// file is the source of a name among those that are set.
+func (o *options) file(name string) *collected {
+	for _, of := range o.files {
+		if of.file.Name == name {
+			return of
+		}
+	}
+	return nil
+}
+
+// variable is where the credential of such a source may stand.
 func (c *collected) variable() string { return config.EnvName(config.TokenSetting(c.file.Name)) }
 
 // anyToken is where the credential of any source of a file may stand.

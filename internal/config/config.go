@@ -61,6 +61,9 @@ type Config struct {
 	Search bool
 	// Traces is where traces are sent.
 	Traces Traces
+	// Declared are the files that describe more sources, or names of those that come with
+	// the program, with commas.
+	Declared string
 	// Sources is what was set about sources, which declare their settings.
 	Sources source.Settings
 

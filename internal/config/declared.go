@@ -34,6 +34,8 @@ func service() []Setting {
 			field: func(c *Config) any { return &c.Server }},
 		{Name: "data-dir", Group: group, Help: "folder of the embedded database", Commands: stores,
 			field: func(c *Config) any { return &c.Service.DataDir }},
+		{Name: "sources", Group: group, Help: "files that describe more sources, or names of those that come with the program, with commas; values of their config follow a question mark (docs/declare.md)", Commands: []string{"up", "collect", "account", "export", "doc", "changes", "sql", "sink", "sync", "doctor", "backup", "top", "run"},
+			field: func(c *Config) any { return &c.Declared }},
 		{Name: "roles", Group: group, Help: "what this process does, when several share the work", Commands: []string{"up"}, Own: true,
 			field: func(c *Config) any { return &c.Service.Roles }},
 	}

@@ -8,7 +8,16 @@
 //   - simapi.go: the truth, the audit, orders (/_sim/…).
 package declared
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
+
+// ParseSpec reads an upstream as JSON.
+func ParseSpec(text []byte) (s Spec, err error) {
+	err = json.Unmarshal(text, &s)
+	return s, err
+}
 
 // Spec is an upstream.
 type Spec struct {

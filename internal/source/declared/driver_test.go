@@ -42,7 +42,11 @@ func drive(t *testing.T, text string, o sim.Options) *driver {
 		t: t, file: load(t, text), now: time.Date(2026, 11, 18, 9, 0, 0, 0, time.UTC),
 		cursors: map[string]time.Time{}, stored: map[string]domain.Page{}, docs: map[document.Key]document.Document{}, gone: map[document.Key]bool{},
 	}
-	spec, err := d.file.Simulated()
+	described, err := d.file.Simulated()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := sim.ParseSpec(described)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,6 +106,11 @@ func (l *looker) Visit(n *ast.Node) {
 		}
 	case *ast.VariableDeclaratorNode, *ast.SequenceNode:
 		l.wrong = "declares a variable; write what it stands for instead"
+	case *ast.BuiltinNode:
+		// What goes through members cannot be disabled when it is compiled.
+		if slices.Contains(refused, v.Name) {
+			l.wrong = "has " + v.Name + ", which makes much of little"
+		}
 	case *ast.PredicateNode:
 		inner := &finder{}
 		ast.Walk(&v.Node, inner)

@@ -134,9 +134,9 @@ func streamForm() *form {
 		opt("title", simple(shapePath), "what people call a record; searched"),
 		opt("parent", simple(shapePath), "where a record of changes names the key of its parent"),
 		opt("conditional", text("etag"), "ask only for pages that changed"),
-		opt("first", object(requestKeys()...), "the first collection, where it differs from get"),
-		opt("changes", object(requestKeys()...), "what changed since {cursor}; for a stream of parents one walk for all of them"),
-		opt("sweep", object(requestKeys(must("every", simple(shapeDuration), "how often"))...), "a complete walk that finds what is gone"),
+		opt("first", object(requestKeys()...), "the first collection, where it differs: get or post, query, body, page and records as above"),
+		opt("changes", object(requestKeys()...), "what changed since {cursor}, with the same keys; for a stream of parents it may be one walk for all of them"),
+		opt("sweep", object(requestKeys(must("every", simple(shapeDuration), "how often"))...), "a complete walk that finds what is gone, with the same keys"),
 		opt("cursor", object(
 			opt("overlap", simple(shapeDuration), "how far before the last walk the next one begins; 1m if left out"),
 			opt("as", text("iso", "epoch", "epoch_ms", "date"), "how {cursor} is written; iso if left out"),

@@ -137,6 +137,11 @@ func Reference() []KeyDoc {
 			for _, k := range f.keys {
 				at := strings.TrimPrefix(path+"."+k.name, ".")
 				all = append(all, KeyDoc{Path: at, Form: brief(k.form), Doc: k.doc, Required: k.required})
+				if k.name == "first" || k.name == "changes" || k.name == "sweep" {
+					// They are asked for like the stream itself: only what more they have is told.
+					walk(at, object(k.form.keys[len(requestKeys()):]...))
+					continue
+				}
 				walk(at, k.form)
 			}
 		case shapeMap:

@@ -1,22 +1,30 @@
 package declared
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
 	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/ration"
-	sim "sluice/internal/simulator/declared"
 )
 
-// Simulated is the upstream that the file describes, for a simulator. What an
+// Simulated is the upstream that the file describes, as simulators take it. What an
 // expression makes beyond naming things cannot be turned round; a file with such
 // addresses is refused, with the stream that has them.
-func (f *File) Simulated() (sim.Spec, error) {
-	spec := sim.Spec{Header: f.auth.header, Prefix: f.auth.prefix, Query: f.auth.query, Basic: f.auth.basic}
+func (f *File) Simulated() ([]byte, error) {
+	spec, err := f.simulated()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(spec)
+}
+
+func (f *File) simulated() (simSpec, error) {
+	spec := simSpec{Header: f.auth.header, Prefix: f.auth.prefix, Query: f.auth.query, Basic: f.auth.basic}
 	if f.owner != nil {
-		route, err := f.simRoute(nil, &request{method: "GET", url: f.owner.url}, &spec)
+		route, err := f.routeSim(nil, &request{method: "GET", url: f.owner.url}, &spec)
 		if err != nil {
 			return spec, err
 		}
@@ -26,10 +34,10 @@ func (f *File) Simulated() (sim.Spec, error) {
 		spec.ParkStatus = f.Park.On[0]
 	}
 	for i := range f.Rations {
-		spec.Rations = append(spec.Rations, simRation(&f.Rations[i]))
+		spec.Rations = append(spec.Rations, rationSim(&f.Rations[i]))
 	}
 	for _, s := range f.Streams {
-		spec.Streams = append(spec.Streams, f.simStream(s))
+		spec.Streams = append(spec.Streams, f.streamSim(s))
 	}
 	for i, s := range f.Streams {
 		if s.where != nil {
@@ -40,7 +48,7 @@ func (f *File) Simulated() (sim.Spec, error) {
 			if r == nil {
 				continue
 			}
-			route, err := f.simRoute(s, r, &spec)
+			route, err := f.routeSim(s, r, &spec)
 			if err != nil {
 				return spec, err
 			}
@@ -54,8 +62,8 @@ func unsimulated(s *Stream, why string) error {
 	return domain.Errorf(domain.CodeInvalid, "the stream %s (line %d) cannot be simulated: %s", s.Name, s.Line, why)
 }
 
-func (f *File) simStream(s *Stream) sim.Stream {
-	out := sim.Stream{Name: s.Name, Version: s.version, Title: s.title, ParentAt: s.parentKey, ETag: s.etag, Fields: map[string]sim.FieldKind{}, Addresses: map[string]string{}}
+func (f *File) streamSim(s *Stream) simStream {
+	out := simStream{Name: s.Name, Version: s.version, Title: s.title, ParentAt: s.parentKey, ETag: s.etag, Fields: map[string]simKind{}, Addresses: map[string]string{}}
 	if s.Parent != nil {
 		out.Parent = s.Parent.Name
 	}
@@ -64,24 +72,24 @@ func (f *File) simStream(s *Stream) sim.Stream {
 	}
 	for _, c := range s.columns {
 		if !strings.Contains(c.at, "*") {
-			out.Fields[c.at] = simField(c.typ)
+			out.Fields[c.at] = fieldSim(c.typ)
 		}
 	}
 	for _, field := range s.carries {
 		if field != "" {
-			out.Fields[field] = sim.FieldName
+			out.Fields[field] = simFieldName
 		}
 	}
 	for _, path := range s.key {
 		first, rest, _ := strings.Cut(path, ".")
 		above := slices.IndexFunc(s.ancestors(), func(p *Stream) bool { return p.Name == first })
 		if above >= 0 {
-			out.Names = append(out.Names, sim.Part{Above: above + 1, Path: rest})
+			out.Names = append(out.Names, simPart{Above: above + 1, Path: rest})
 			continue
 		}
-		out.Names = append(out.Names, sim.Part{Path: path})
+		out.Names = append(out.Names, simPart{Path: path})
 		if out.Key != "" {
-			out.Fields[out.Key] = sim.FieldName
+			out.Fields[out.Key] = simFieldName
 		}
 		out.Key = path
 	}
@@ -91,34 +99,34 @@ func (f *File) simStream(s *Stream) sim.Stream {
 	return out
 }
 
-func simField(t document.Type) sim.FieldKind {
+func fieldSim(t document.Type) simKind {
 	switch t {
 	case document.TypeInteger:
-		return sim.FieldInteger
+		return simFieldInteger
 	case document.TypeBoolean:
-		return sim.FieldBoolean
+		return simFieldBoolean
 	case document.TypeInstant:
-		return sim.FieldInstant
+		return simFieldInstant
 	case document.TypeList:
-		return sim.FieldList
+		return simFieldList
 	default:
-		return sim.FieldText
+		return simFieldText
 	}
 }
 
 // simRoute turns a request round: from how it is made to how it is recognised.
-func (f *File) simRoute(s *Stream, r *request, spec *sim.Spec) (sim.Route, error) {
-	route := sim.Route{Method: r.method, Query: map[string]string{}, Records: r.records}
+func (f *File) routeSim(s *Stream, r *request, spec *simSpec) (simRoute, error) {
+	route := simRoute{Method: r.method, Query: map[string]string{}, Records: r.records}
 	if strings.Contains(r.records, "*") {
 		return route, unsimulated(s, "its records are at "+r.records)
 	}
 	if s != nil {
 		route.One = r.page.kind == pageNone && r.records == "" && s.Parent != nil && len(s.key) == 1 && !strings.Contains(r.url.text, "?")
 	}
-	route.Page = sim.Page{
+	route.Page = simPage{
 		Kind: r.page.kind, Param: r.page.param, SizeParam: r.page.sizeParam, Size: r.page.size, Start: r.page.start, More: r.page.more, Rel: r.page.rel, By: r.page.by,
-		Total: sim.Place{Header: r.page.total.header, Body: r.page.total.body}, Pages: sim.Place{Header: r.page.pages.header, Body: r.page.pages.body},
-		Next: sim.Place{Header: r.page.next.header, Body: r.page.next.body},
+		Total: simPlace{Header: r.page.total.header, Body: r.page.total.body}, Pages: simPlace{Header: r.page.pages.header, Body: r.page.pages.body},
+		Next: simPlace{Header: r.page.next.header, Body: r.page.next.body},
 	}
 	text, err := f.recognise(s, r.url, spec)
 	if err != nil {
@@ -141,7 +149,7 @@ func (f *File) simRoute(s *Stream, r *request, spec *sim.Spec) (sim.Route, error
 	return route, nil
 }
 
-func (f *File) simParam(s *Stream, route *sim.Route, name, value string) {
+func (f *File) simParam(s *Stream, route *simRoute, name, value string) {
 	if s != nil && strings.Contains(value, cursorHole) {
 		route.SinceAs = s.cursor.as
 	}
@@ -152,7 +160,7 @@ const cursorHole = "{cursor}"
 
 // recognise is a template with holes: {parent.FIELD} where it names a parent, {*}
 // for what may be anything.
-func (f *File) recognise(s *Stream, t *template, spec *sim.Spec) (string, error) {
+func (f *File) recognise(s *Stream, t *template, spec *simSpec) (string, error) {
 	var all strings.Builder
 	for i, p := range t.parts {
 		if p.made == nil {
@@ -168,7 +176,7 @@ func (f *File) recognise(s *Stream, t *template, spec *sim.Spec) (string, error)
 		case name == "config" && dotted:
 			all.WriteString(f.Config[field])
 		case s != nil && s.Parent != nil && name == s.Parent.Name && columnNames.MatchString(field) && i == 0 && len(t.parts) == 1:
-			above := slices.IndexFunc(spec.Streams, func(o sim.Stream) bool { return o.Name == name })
+			above := slices.IndexFunc(spec.Streams, func(o simStream) bool { return o.Name == name })
 			spec.Streams[above].Addresses[field] = s.Name
 			delete(spec.Streams[above].Fields, field)
 			all.WriteString("/_of/" + s.Name + "/{parent." + spec.Streams[above].Key + "}")
@@ -183,10 +191,10 @@ func (f *File) recognise(s *Stream, t *template, spec *sim.Spec) (string, error)
 	return all.String(), nil
 }
 
-func simRation(r *ration.Ration) sim.Ration {
-	out := sim.Ration{
+func rationSim(r *ration.Ration) simRation {
+	out := simRation{
 		Name: r.Name, Calls: r.Calls, Refill: r.Refill, Every: r.Every.Length, Shape: string(r.Shape),
-		Limit: simPlace(r.Read.Limit), Remaining: simPlace(r.Read.Remaining), Used: simPlace(r.Read.Used), Reset: simPlace(r.Read.Reset), ResetAs: string(r.Read.Reset.As),
+		Limit: placeSim(r.Read.Limit), Remaining: placeSim(r.Read.Remaining), Used: placeSim(r.Read.Used), Reset: placeSim(r.Read.Reset), ResetAs: string(r.Read.Reset.As),
 	}
 	for _, d := range r.Per {
 		out.PerKey = out.PerKey || d == ration.PerKey || d == ration.PerOwner
@@ -198,4 +206,4 @@ func simRation(r *ration.Ration) sim.Ration {
 	return out
 }
 
-func simPlace(f ration.Field) sim.Place { return sim.Place{Header: f.Header, Body: f.Body} }
+func placeSim(f ration.Field) simPlace { return simPlace{Header: f.Header, Body: f.Body} }

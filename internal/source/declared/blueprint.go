@@ -1,0 +1,111 @@
+package declared
+
+import "time"
+
+// What follows is the description of an upstream as simulators take it (docs/simulators.md):
+// they know nothing of sources, and sources nothing of them, so that it goes between
+// them as JSON.
+
+// simSpec is an upstream.
+type simSpec struct {
+	// Header, with Prefix, or Query is where a call shows its credential; none is
+	// wanted if both are empty. Basic says that it is encoded.
+	Header, Prefix, Query string
+	Basic                 bool
+	// Owner is the path that tells whose credential it is, and OwnerAt where; "" if
+	// there is none.
+	Owner, OwnerAt string
+	Streams        []simStream
+	Rations        []simRation
+	// ParkStatus is how a call beyond a ration is answered; 429 if zero.
+	ParkStatus int
+}
+
+// simStream is a kind of records.
+type simStream struct {
+	Name string
+	// Parent is the stream whose records have these; "" for those of the account.
+	Parent string
+	// Key is where a record has its id, Version its time of change and Title what
+	// people call it. Names are what it is called by, if that is more than its id.
+	Key            string
+	Names          []simPart
+	Version, Title string
+	// ParentAt is where a record names its parent.
+	ParentAt string
+	// Fields are others that a record has, by their paths.
+	Fields map[string]simKind
+	// Addresses are fields that hold the address of another stream's records.
+	Addresses map[string]string
+	Routes    []simRoute
+	ETag      bool
+	// Gone is how something of a parent that is gone is answered.
+	Gone int
+}
+
+// simPart is a part of a record's name: what it has at a path, or one above it.
+type simPart struct {
+	Above int
+	Path  string
+}
+
+// simKind is what a field holds.
+type simKind string
+
+// The kinds of fields.
+const (
+	simFieldText simKind = "text"
+	// FieldName is a text that never changes.
+	simFieldName    simKind = "name"
+	simFieldInteger simKind = "integer"
+	simFieldBoolean simKind = "boolean"
+	simFieldInstant simKind = "instant"
+	simFieldList    simKind = "list"
+)
+
+// simRoute is one way to ask for a stream's records.
+type simRoute struct {
+	Method string
+	// Path has {parent.FIELD} where it names a parent by a field, and {*} for what may
+	// be anything.
+	Path string
+	// Query are the parameters that it must have, with holes as in a path; {cursor} is
+	// the instant since which changes are asked for, and SinceAs how that is written.
+	Query   map[string]string
+	SinceAs string
+	Page    simPage
+	// Records is where the records are in an answer.
+	Records string
+	// One says that the answer is a record itself.
+	One bool
+}
+
+// simPage is how pages follow each other.
+type simPage struct {
+	Kind             string // "", page, offset, cursor, link, keyset
+	Param, SizeParam string
+	Size, Start      int
+	Total            simPlace
+	Pages            simPlace
+	Next             simPlace
+	More             string
+	Rel, By          string
+}
+
+// simPlace is where an answer has a value.
+type simPlace struct{ Header, Body string }
+
+// simRation is what the upstream grants.
+type simRation struct {
+	Name string
+	// PerKey, PerStream: whether credentials and streams have counts of their own.
+	PerKey, PerStream bool
+	Calls, Refill     int
+	Every             time.Duration
+	Shape             string
+	// Match are the paths that draw on it, with * for one piece; all if empty.
+	Match []string
+	// Limit, Remaining, Used and Reset are where answers tell of it.
+	Limit, Remaining, Used, Reset simPlace
+	ResetAs                       string
+}

@@ -28,7 +28,8 @@ func (g *rationGroup) save(ctx context.Context, all []unsaved) error {
 	for i := range all {
 		u := &all[i]
 		if !u.count.Covered(now, u.stored.Spent, u.covers) {
-			u.stored.Spent = max(u.stored.Spent, u.count.Ceiling())
+			more := max(u.count.Ceiling()-u.stored.Spent, 0)
+			u.stored.Spent, u.stored.Late = u.stored.Spent+more, u.stored.Late+more
 			g.sequence++
 			u.stored.Seq = g.sequence
 			rows = append(rows, u.stored)

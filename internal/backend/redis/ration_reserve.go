@@ -95,12 +95,12 @@ func (g *rationGroup) reserveOnce(ctx context.Context, asks []*rationAsk) (again
 func (g *rationGroup) save(ctx context.Context, table *rationTable, n []int64) error {
 	var rows []keeper.Stored
 	raise := []string{"raise"}
-	for ; len(n) >= 7; n = n[7:] {
+	for ; len(n) >= 8; n = n[8:] {
 		row := keeper.Stored{
 			Group: g.name, Count: table.stored[n[0]-1], Spent: n[1], Until: table.wall.Add(microseconds(n[3])), Limit: n[5], Seq: uint64(n[6]),
 		}
 		if n[4] > 0 {
-			row.End = table.wall.Add(microseconds(n[4]))
+			row.End, row.Late = table.wall.Add(microseconds(n[4])), n[7]
 		}
 		rows = append(rows, row)
 		raise = append(raise, row.Count, integer(n[1]), integer(n[2]))
@@ -178,17 +178,15 @@ func (g *rationGroup) restore(ctx context.Context) error {
 	counts, gates := []string(nil), []string(nil)
 	for _, row := range rows {
 		highest = max(highest, row.Seq)
-		switch gate, ok := strings.CutPrefix(row.Count, keeper.GatePrefix); {
-		case !wall.Before(row.Until) || !row.End.IsZero() && !wall.Before(row.End):
-		case ok:
-			gates = append(gates, gate, integer(row.Until.Sub(wall).Microseconds()))
-		default:
-			end := int64(0)
-			if !row.End.IsZero() {
-				end = row.End.Sub(wall).Microseconds()
+		if gate, ok := strings.CutPrefix(row.Count, keeper.GatePrefix); ok {
+			if wait := row.Until.Sub(wall); wait > 0 {
+				gates = append(gates, gate, integer(wait.Microseconds()))
 			}
+			continue
+		}
+		if spent, in := row.Presumed(wall); spent > 0 {
 			var r record
-			r.int64s(row.Limit, row.Spent, end, 0)
+			r.int64s(row.Limit, spent, in.Microseconds(), 0)
 			counts = append(counts, row.Count, string(r))
 		}
 	}

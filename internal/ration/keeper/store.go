@@ -16,6 +16,8 @@ type Stored struct {
 	// when the window ends if that is known. Of a gate Until is when it opens.
 	Spent      int64
 	Until, End time.Time
+	// Late is what of it may be counted after End: it was under way.
+	Late int64
 	// Seq orders what is stored of one count: of two the higher one counts.
 	Seq uint64
 }
@@ -37,27 +39,38 @@ func (c *Count) Snapshot(t *Terms, now, price int64, wall time.Time) (s Stored, 
 	ceiling, cover := c.Ahead(t, now, price)
 	s = Stored{Limit: c.limit, Spent: ceiling}
 	if c.end > 0 {
-		s.End = wall.Add(micros(c.end - now))
+		s.End, s.Late = wall.Add(micros(c.end-now)), ceiling-c.spent
 		cover = max(c.end-now, 1)
 	}
 	s.Until = wall.Add(micros(cover + t.comesBack(max(ceiling, c.granted(t))) + Life))
 	return s, now + cover
 }
 
-// Restore goes on with what was stored; nothing if it has come back.
+// Presumed is what of it is to be taken for spent now, and in how long the window
+// ends, 0 if that is not known.
+func (s *Stored) Presumed(wall time.Time) (n int64, in time.Duration) {
+	switch {
+	case !wall.Before(s.Until):
+		return 0, 0
+	case s.End.IsZero():
+		return s.Spent, 0
+	case wall.Before(s.End):
+		return s.Spent, s.End.Sub(wall)
+	case wall.Before(s.End.Add(micros(Life))):
+		return s.Late, 0
+	}
+	return 0, 0
+}
+
+// Restore goes on with what was stored.
 func Restore(s *Stored, now int64, wall time.Time) *Count {
 	c := &Count{reported: unreported, limit: s.Limit}
-	if !wall.Before(s.Until) {
-		return c
-	}
-	if !s.End.IsZero() {
-		if !wall.Before(s.End) {
-			return c
-		}
-		c.end = now + s.End.Sub(wall).Microseconds()
+	n, in := s.Presumed(wall)
+	if in > 0 {
+		c.end = now + in.Microseconds()
 		c.early = c.end - restoredSlack
 	}
-	c.presumed, c.presumedAt = s.Spent, now
+	c.presumed, c.presumedAt = n, now
 	return c
 }
 

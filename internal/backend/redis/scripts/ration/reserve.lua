@@ -13,8 +13,8 @@
 -- more must be stored first; or the reason, how long to wait, and the number of the
 -- count that refuses, negative for a gate. Then for each count of which more must be
 -- stored: its number, what to store as taken, until when that holds, how long from now
--- that is, in how long the window ends (0 if not known), the limit that was told, and
--- a number that orders what is stored.
+-- that is, in how long the window ends (0 if not known), the limit that was told, a
+-- number that orders what is stored, and what may be counted after the window ends.
 
 if not known() then
   return {}
@@ -189,7 +189,7 @@ for _, i in ipairs(unsaved) do
   local n = #answers
   answers[n + 1], answers[n + 2], answers[n + 3], answers[n + 4] = i, ceiling, now + cover,
     cover + comes_back(t, max(ceiling, limit)) + LIFE
-  answers[n + 5], answers[n + 6], answers[n + 7] = ends, c.limit, group.sequence
+  answers[n + 5], answers[n + 6], answers[n + 7], answers[n + 8] = ends, c.limit, group.sequence, ceiling - c.spent
 end
 answers[1], answers[2], answers[3] = group.epoch, group.sequence, now
 write_counts()

@@ -96,11 +96,14 @@ func (g *rationGroup) settleDraw(d *keeper.Draw, id uint64, price int64, a *keep
 		}
 		return
 	}
-	if out {
+	switch {
+	case out:
 		c.Settle(&c.terms, now, grantedAt, id, price, a)
-		return
+	case id == 0:
+		c.Charge(&c.terms, now, grantedAt, 0, int64(max(d.Cost, 1)), a)
+	default:
+		c.Learn(&c.terms, now, grantedAt, id, a)
 	}
-	c.Learn(&c.terms, now, grantedAt, id, a)
 }
 
 // parked is what to store of a gate; nil for a short pause.

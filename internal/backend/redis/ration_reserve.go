@@ -125,7 +125,7 @@ func (g *rationGroup) settle(ctx context.Context, all []*rationEnd) error {
 		blob.booleans(o.Backoff, o.Well)
 		blob.integers(len(p.Draws))
 		for i := range p.Draws {
-			blob.rationAnswer(table, &p.Draws[i], o, i)
+			blob.rationAnswer(table, p, o, i)
 		}
 	}
 	n, err := g.run(ctx, rationScripts.settle, 3+2*len(all), func() []string {
@@ -144,10 +144,14 @@ func (g *rationGroup) settle(ctx context.Context, all []*rationEnd) error {
 }
 
 // rationAnswer adds what settle.lua reads of a draw.
-func (r *record) rationAnswer(table *rationTable, d *keeper.Draw, o *keeper.Outcome, i int) {
+func (r *record) rationAnswer(table *rationTable, p *keeper.Permit, o *keeper.Outcome, i int) {
+	d := &p.Draws[i]
 	var a keeper.Answer
 	if i < len(o.Answers) {
 		a = o.Answers[i]
+	}
+	if p.ID == 0 {
+		a.Cost = max(a.Cost, d.Cost, 1)
 	}
 	left, moved := -1, 0
 	if a.HasLeft {

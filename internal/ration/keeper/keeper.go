@@ -16,6 +16,8 @@ package keeper
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
 	"sluice/internal/ration"
@@ -36,10 +38,17 @@ type Draw struct {
 // Count names the count that is drawn on, within its group.
 func (d *Draw) Count() string { return CountName(d.Ration.Name, d.Part) }
 
+// longestPart is how long the name of a part may be that is stored as it is.
+const longestPart = 120
+
 // CountName names a ration's count of a part.
 func CountName(name, part string) string {
-	if part == "" {
+	switch {
+	case part == "":
 		return name
+	case len(part) > longestPart:
+		sum := sha256.Sum256([]byte(part))
+		part = hex.EncodeToString(sum[:])
 	}
 	return name + "/" + part
 }
@@ -145,6 +154,8 @@ type Keeper interface {
 	Reserve(ctx context.Context, ask Ask) (Decision, error)
 	// Settle ends a permit. It goes on when ctx ends. A permit that is ended twice, or
 	// is not known any more, changes no count; what was told is learnt all the same.
+	// One without an ID is that of a call that was granted on other counts, and took
+	// something of these in truth.
 	Settle(ctx context.Context, p Permit, o Outcome) error
 	// Park closes a gate for some time; a longer pause stands.
 	Park(ctx context.Context, group, gate string, wait time.Duration) error

@@ -47,9 +47,9 @@ func (c *Count) Settle(t *Terms, now, grantedAt int64, id uint64, price int64, a
 
 // Charge counts what a call took that was granted on another count.
 func (c *Count) Charge(t *Terms, now, grantedAt int64, id uint64, price int64, a *Answer) {
-	c.Settle(t, now, grantedAt, id, 0, &Answer{
-		Free: a.Free, Cost: max(a.Cost, int(price)), Limit: a.Limit, Left: a.Left, HasLeft: a.HasLeft, In: a.In, Refill: a.Refill,
-	})
+	charged := *a
+	charged.Cost = max(a.Cost, int(price))
+	c.Settle(t, now, grantedAt, id, 0, &charged)
 }
 
 // Abandon ends a call whose holder is gone: it may have been made until its permit

@@ -171,6 +171,20 @@ func twice(s *suite) {
 	}
 }
 
+// elsewhere: a call that was granted on other counts takes something of those that it
+// drew on in truth.
+func elsewhere(s *suite) {
+	r := make1("day", ration.Sliding, 3, 24*time.Hour)
+	other := ask(r)
+	other.Draws[0].Part = "bob"
+	p := s.grant(ask(r))
+	s.settle(p, keeper.Outcome{})
+	s.settle(keeper.Permit{Ask: other, GrantedAt: p.GrantedAt}, keeper.Outcome{})
+	s.settle(keeper.Permit{Ask: other, GrantedAt: p.GrantedAt}, keeper.Outcome{Answers: []keeper.Answer{{Free: true}}})
+	s.spend(2, other)
+	s.refuse(other)
+}
+
 // larger: what can never be had at once is asked for as all that there is.
 func larger(s *suite) {
 	r := make1("points", ration.Sliding, 10, time.Minute)

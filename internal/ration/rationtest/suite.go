@@ -67,6 +67,7 @@ func Run(t *testing.T, f Factory) {
 		"the store is written seldom":               storeSeldom,
 		"the clock is set":                          clockSet,
 		"a permit that is given back twice":         twice,
+		"a call that drew on other counts":          elsewhere,
 		"many at once, never one too many":          crowd,
 		"what is known":                             look,
 		"asks that are larger than the whole":       larger,

@@ -1,7 +1,8 @@
 -- Ends permits, and learns from the answers.
 --
 -- KEYS[1]  the group
--- ARGV[3]  the permits, doubles: for each its number, how long ago it was granted by the
+-- ARGV[3]  the permits, doubles: for each its number (0 for a call that was granted on
+--          other counts), how long ago it was granted by the
 --          caller's clock, the number of its gate (0 for none), for how long the gate
 --          is closed (0 if it is not), 1 to back off, 1 if it was answered well, how
 --          many draws; for each draw the number of its count, 1 if it was free, what it
@@ -89,6 +90,8 @@ while from <= size do
       end
     elseif price then
       settle(c, t, granted_at, id, price, a)
+    elseif id == 0 then
+      settle(c, t, granted_at, id, 0, a)
     else
       learn(c, t, granted_at, id, a)
     end

@@ -45,12 +45,16 @@ type rationCount struct {
 	terms  keeper.Terms
 }
 
-// heldPermit is a permit that is out: what it draws on, at which prices, and since
-// when.
+// heldPermit is a permit that is out: what it draws on, and since when.
 type heldPermit struct {
-	draws  []keeper.Draw
-	prices []int64
-	at     int64
+	draws []heldDraw
+	at    int64
+}
+
+// heldDraw is what a call holds of a count. A count is not forgotten meanwhile.
+type heldDraw struct {
+	count *rationCount
+	price int64
 }
 
 func newRationGroup(k *Rations, name string) *rationGroup {
@@ -119,12 +123,17 @@ func (g *rationGroup) count(r *ration.Ration, part string, keep int, wall time.T
 		}
 		c.ration, c.keep, c.terms = r, keep, terms
 	}
+	c.pass(wall, now)
+	return c
+}
+
+// pass lets time pass.
+func (c *rationCount) pass(wall time.Time, now int64) {
 	left := int64(0)
 	if c.terms.Calendar && c.NeedsEnd(now) {
-		left = keeper.Left(r, wall)
+		left = keeper.Left(c.ration, wall)
 	}
 	c.Advance(&c.terms, now, left)
-	return c
 }
 
 func (g *rationGroup) newCount(name string, t *keeper.Terms, wall time.Time, now int64) *keeper.Count {
@@ -156,19 +165,20 @@ func (g *rationGroup) reserve(ask *keeper.Ask) (keeper.Decision, []unsaved) {
 	if wait, why := g.checkGate(ask.Gate, now); why != "" {
 		return refuse(wall, wait, why, keeper.GatePrefix+ask.Gate), nil
 	}
-	prices := make([]int64, len(ask.Draws))
+	draws := make([]heldDraw, len(ask.Draws))
 	var refused keeper.Decision
 	var ahead []unsaved
 	longest := int64(0)
 	for i := range ask.Draws {
 		d := &ask.Draws[i]
 		c := g.count(d.Ration, d.Part, d.Keep, wall, now)
-		prices[i] = c.Price(&c.terms, int64(d.Cost))
-		if wait, why := c.Check(&c.terms, now, prices[i], ask.Low); wait > longest {
+		price := c.Price(&c.terms, int64(d.Cost))
+		draws[i] = heldDraw{c, price}
+		if wait, why := c.Check(&c.terms, now, price, ask.Low); wait > longest {
 			longest, refused = wait, refuse(wall, wait, why, d.Count())
 		}
-		if longest == 0 && g.keeper.opts.Store != nil && c.Unsaved(&c.terms, now, prices[i]) {
-			s, covers := c.Snapshot(&c.terms, now, prices[i], wall)
+		if longest == 0 && g.keeper.opts.Store != nil && c.Unsaved(&c.terms, now, price) {
+			s, covers := c.Snapshot(&c.terms, now, price, wall)
 			s.Group, s.Count = g.name, d.Count()
 			ahead = append(ahead, unsaved{c, s, covers})
 		}
@@ -179,7 +189,7 @@ func (g *rationGroup) reserve(ask *keeper.Ask) (keeper.Decision, []unsaved) {
 	case ahead != nil:
 		return keeper.Decision{}, ahead
 	}
-	return g.grant(ask, prices, wall, now), nil
+	return g.grant(ask, draws, wall, now), nil
 }
 
 func (g *rationGroup) checkGate(name string, now int64) (wait int64, why keeper.Reason) {
@@ -194,16 +204,15 @@ func refuse(wall time.Time, wait int64, why keeper.Reason, who string) keeper.De
 }
 
 // grant takes what all counts have.
-func (g *rationGroup) grant(ask *keeper.Ask, prices []int64, wall time.Time, now int64) keeper.Decision {
+func (g *rationGroup) grant(ask *keeper.Ask, draws []heldDraw, wall time.Time, now int64) keeper.Decision {
 	g.sequence++
-	for i := range ask.Draws {
-		d := &ask.Draws[i]
-		g.counts[countName{d.Ration.Name, d.Part}].Take(g.sequence, prices[i])
+	for _, d := range draws {
+		d.count.Take(g.sequence, d.price)
 	}
 	if one := g.gates[ask.Gate]; one != nil {
 		one.Granted(now, g.sequence)
 	}
-	g.permits[g.sequence] = heldPermit{draws: ask.Draws, prices: prices, at: now}
+	g.permits[g.sequence] = heldPermit{draws: draws, at: now}
 	return keeper.Decision{Granted: true, Permit: keeper.Permit{ID: g.sequence, Ask: *ask, GrantedAt: wall}}
 }
 

@@ -61,17 +61,17 @@ func (g *rationGroup) settle(p *keeper.Permit, o *keeper.Outcome) *keeper.Stored
 	if out {
 		grantedAt = held.at
 	}
+	var nothing keeper.Answer
 	for i := range p.Draws {
-		d := &p.Draws[i]
-		answer := keeper.Answer{}
+		answer := &nothing
 		if i < len(o.Answers) {
-			answer = o.Answers[i]
+			answer = &o.Answers[i]
 		}
-		price := int64(0)
 		if out {
-			price = held.prices[i]
+			g.settleDraw(&held.draws[i], p, i, answer, grantedAt, wall, now)
+		} else {
+			g.settleStray(p, i, answer, grantedAt, wall, now)
 		}
-		g.settleDraw(d, p.ID, price, &answer, grantedAt, wall, now, out)
 	}
 	if p.Gate == "" {
 		return nil
@@ -86,24 +86,33 @@ func (g *rationGroup) settle(p *keeper.Permit, o *keeper.Outcome) *keeper.Stored
 	return g.parked(p.Gate, one, wall, now)
 }
 
-func (g *rationGroup) settleDraw(d *keeper.Draw, id uint64, price int64, a *keeper.Answer, grantedAt int64, wall time.Time, now int64, out bool) {
-	c := g.count(d.Ration, d.Part, d.Keep, wall, now)
-	if a.Moved && a.Part != d.Part {
-		if out {
-			c.Settle(&c.terms, now, grantedAt, id, price, &keeper.Answer{Free: true})
-			to := g.count(d.Ration, a.Part, d.Keep, wall, now)
-			to.Charge(&to.terms, now, grantedAt, id, price, a)
-		}
+// settleDraw ends what a call holds of a count. If it drew on another part in truth,
+// that one is charged.
+func (g *rationGroup) settleDraw(held *heldDraw, p *keeper.Permit, i int, a *keeper.Answer, grantedAt int64, wall time.Time, now int64) {
+	c, d := held.count, &p.Draws[i]
+	c.pass(wall, now)
+	if !a.Moved || a.Part == d.Part {
+		c.Settle(&c.terms, now, grantedAt, p.ID, held.price, a)
 		return
 	}
-	switch {
-	case out:
-		c.Settle(&c.terms, now, grantedAt, id, price, a)
-	case id == 0:
-		c.Charge(&c.terms, now, grantedAt, 0, int64(max(d.Cost, 1)), a)
-	default:
-		c.Learn(&c.terms, now, grantedAt, id, a)
+	c.Settle(&c.terms, now, grantedAt, p.ID, held.price, &keeper.Answer{Free: true})
+	to := g.count(d.Ration, a.Part, d.Keep, wall, now)
+	to.Charge(&to.terms, now, grantedAt, p.ID, held.price, a)
+}
+
+// settleStray takes in the answer to a call that holds nothing here.
+func (g *rationGroup) settleStray(p *keeper.Permit, i int, a *keeper.Answer, grantedAt int64, wall time.Time, now int64) {
+	d := &p.Draws[i]
+	part := d.Part
+	if a.Moved {
+		part = a.Part
 	}
+	c := g.count(d.Ration, part, d.Keep, wall, now)
+	if p.ID == 0 {
+		c.Charge(&c.terms, now, grantedAt, 0, int64(max(d.Cost, 1)), a)
+		return
+	}
+	c.Learn(&c.terms, now, grantedAt, p.ID, a)
 }
 
 // parked is what to store of a gate; nil for a short pause.
@@ -155,11 +164,10 @@ func (g *rationGroup) sweep(wall time.Time, now int64) {
 			continue
 		}
 		delete(g.permits, id)
-		for i := range held.draws {
-			d := &held.draws[i]
-			c := g.count(d.Ration, d.Part, d.Keep, wall, now)
-			c.Abandon(&c.terms, held.at+keeper.Life, held.prices[i])
-			c.Advance(&c.terms, now, 0)
+		for _, d := range held.draws {
+			d.count.pass(wall, now)
+			d.count.Abandon(&d.count.terms, held.at+keeper.Life, d.price)
+			d.count.pass(wall, now)
 		}
 	}
 	for name, c := range g.counts {

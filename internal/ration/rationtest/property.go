@@ -103,6 +103,7 @@ func (w *world) step() {
 		// Calls at once are not stored: their places are free after a loss.
 		w.die(func(*flight) bool { return true })
 		w.Lose()
+		w.pass(time.Millisecond)
 	}
 }
 

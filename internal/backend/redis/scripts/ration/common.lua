@@ -8,8 +8,8 @@
 --   m       the group itself (META)
 --   c:NAME  a count (STATE), the terms it was counted by last (TERMS), its slots
 --   g:NAME  a gate (GATE)
---   p:ID    a permit that is out: when it was granted, then for each draw its price
---           and the name of its count
+--   p:ID    a permit that is out: when it was granted, how many draws it has, their
+--           prices, and the names of their counts
 --
 -- Time is the server's clock as far as it runs. If it is set back, time stands still;
 -- if it is set forward, whoever asked before tells how long ago that is at most.

@@ -100,13 +100,12 @@ local FREE = { free = 1, cost = 0, limit = 0, left = -1, ends = 0 }
 
 -- draws_of reads a permit that is out.
 local function draws_of(text)
-  local at, n, draws = unpack_of('<dd', text)
-  draws = { at = at }
-  local from = 17
+  local at, n = unpack_of('<dd', text)
+  local draws, from = { at = at }, 17 + 8 * n
   for i = 1, n do
-    local price, name
-    price, name, from = unpack_of('<dHc0', text, from)
-    draws[i] = { price = price, name = name }
+    local name
+    name, from = unpack_of('<Hc0', text, from)
+    draws[i] = { price = (unpack_of('<d', text, 9 + 8 * i)), name = name }
   end
   return draws
 end

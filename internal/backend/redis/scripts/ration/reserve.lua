@@ -28,7 +28,7 @@ local many = tonumber(ARGV[5])
 for i = 1, many do
   local t = read_terms(ARGV[at + 1], 1)
   t.text = ARGV[at + 1]
-  entries[i] = { name = ARGV[at], terms = t, left = tonumber(ARGV[at + 2]) }
+  entries[i] = { name = ARGV[at], packed = pack('<Hc0', #ARGV[at], ARGV[at]), terms = t, left = tonumber(ARGV[at + 2]) }
   at = at + 3
 end
 local gates_at = at - 1
@@ -63,13 +63,11 @@ local function wait_of(c, t, missing)
 end
 
 -- check returns 0, or how long to wait and why.
-local function check(c, t, price, low)
-  local limit = granted(c, t)
-  local left = limit - used(c, t)
+local function check(c, t, price, limit, taken, kept)
+  local left = limit - taken
   if c.reported >= 0 then
     left = min(left, c.reported - c.inflight - lost(c))
   end
-  local kept = limit - usable(t, limit, low)
   local room = left - kept
   if room >= price then
     return 0
@@ -97,7 +95,7 @@ local function check_gate(g)
   return 0
 end
 
-local answers, unsaved, is_unsaved = { 0, 0, 0 }, {}, {}
+local answers, unsaved, is_unsaved, permits = { 0, 0, 0 }, {}, {}, {}
 
 local function need(i, price)
   local e = entries[i]
@@ -130,14 +128,20 @@ while from <= size do
     local number, cost
     number, cost, from = unpack_of('<dd', blob, from)
     local c, t = entered(number)
-    local price = min(max(cost, 1), max(usable(t, granted(c, t), false), 1))
+    local limit = granted(c, t)
+    local free = usable(t, limit, false)
+    local price = min(max(cost, 1), max(free, 1))
     drawn[i], prices[i] = number, price
     if not shut then
-      local wait, reason = check(c, t, price, low)
+      local taken = used(c, t)
+      if low then
+        free = usable(t, limit, true)
+      end
+      local wait, reason = check(c, t, price, limit, taken, limit - free)
       if wait > longest then
         longest, why, who = wait, reason, number
       end
-      if storing and t.stored == 1 and (now >= c.covers or used(c, t) + price > c.ceiling) then
+      if storing and t.stored == 1 and (now >= c.covers or taken + price > c.ceiling) then
         open = false
       end
     end
@@ -155,13 +159,15 @@ while from <= size do
   else
     group.sequence = group.sequence + 1
     local id = group.sequence
-    local permit = pack('<dd', now, n)
+    local permit = { pack('<dd', now, n) }
     for i = 1, n do
       local e = entries[drawn[i]]
-      e.count.inflight, e.count.newest, e.count.changed = e.count.inflight + prices[i], id, true
-      permit = permit .. pack('<dHc0', prices[i], #e.name, e.name)
+      local c = e.count
+      c.inflight, c.newest, c.changed = c.inflight + prices[i], id, true
+      permit[1 + i], permit[1 + n + i] = pack('<d', prices[i]), e.packed
     end
-    redis.call('HSET', key, string.format('p:%.0f', id), permit)
+    permits[#permits + 1] = string.format('p:%.0f', id)
+    permits[#permits + 1] = table.concat(permit)
     if g and g.half == 1 then
       g.pilot, g.since, g.changed = id, now, true
     end
@@ -190,6 +196,9 @@ for _, i in ipairs(unsaved) do
   answers[n + 1], answers[n + 2], answers[n + 3], answers[n + 4] = i, ceiling, now + cover,
     cover + comes_back(t, max(ceiling, limit)) + LIFE
   answers[n + 5], answers[n + 6], answers[n + 7], answers[n + 8] = ends, c.limit, group.sequence, ceiling - c.spent
+end
+if #permits > 0 then
+  redis.call('HSET', key, unpack(permits))
 end
 answers[1], answers[2], answers[3] = group.epoch, group.sequence, now
 write_counts()

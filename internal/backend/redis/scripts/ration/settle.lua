@@ -61,33 +61,37 @@ local function answered(g, id, retry, backoff, well)
   return false
 end
 
-local results = { 0, 0, 0 }
+local results, ended, seen = { 0, 0, 0 }, {}, {}
 local blob, size, from = ARGV[3], #ARGV[3], 1
 while from <= size do
   local id, ago, gate_number, retry, backoff, well, n
   id, ago, gate_number, retry, backoff, well, n, from = unpack_of('<ddddddd', blob, from)
   local field = string.format('p:%.0f', id)
-  local held = redis.call('HGET', key, field)
-  local draws, granted_at = nil, now - ago
+  -- One that is given back twice at once ends once.
+  local held = not seen[id] and redis.call('HGET', key, field)
+  seen[id] = true
+  local granted_at, drawn = now - ago, 0
   if held then
-    draws = draws_of(held)
-    granted_at = draws.at
-    redis.call('HDEL', key, field)
+    granted_at, drawn = unpack_of('<dd', held)
+    ended[#ended + 1] = field
   end
   for i = 1, n do
     local number, moved
     local a = {}
     number, a.free, a.cost, a.limit, a.left, a.ends, moved, from = unpack_of('<ddddddd', blob, from)
     local c, t = entered(number)
-    local price = draws and draws[i] and draws[i].price
+    local price = i <= drawn and unpack_of('<d', held, 9 + 8 * i)
     c.changed = true
     if moved > 0 then
       if price then
         settle(c, t, granted_at, id, price, FREE)
-        local to, terms = entered(moved)
         a.cost = max(a.cost, price)
-        settle(to, terms, granted_at, id, 0, a)
       end
+      c, t = entered(moved)
+      c.changed = true
+    end
+    if moved > 0 and price then
+      settle(c, t, granted_at, id, 0, a)
     elseif price then
       settle(c, t, granted_at, id, price, a)
     elseif id == 0 then
@@ -106,6 +110,9 @@ while from <= size do
   end
   results[#results + 1] = wait
   results[#results + 1] = order
+end
+if #ended > 0 then
+  redis.call('HDEL', key, unpack(ended))
 end
 results[1], results[2], results[3] = group.epoch, group.sequence, now
 write_counts()

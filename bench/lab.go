@@ -49,6 +49,7 @@ func benchmarks() []benchmark {
 		{"machines_kill", "how long the jobs of a killed process wait for another, beside asynq", machineServers, machinesKill},
 		{"machines_idle", "the program on MariaDB and Redis with nothing to do, beside an idle asynq", machineServers, machinesIdle},
 		{"machines_reserve", "reservations with their settlement through Redis, beside redis_rate", []servers.Kind{servers.Redis}, machinesReserve},
+		{"rations_reserve", "three rations for one call, beside one", []servers.Kind{servers.Redis}, rationsReserve},
 		{"machines_pending", "cost of a job while a million wait in MariaDB and Redis, beside a thousand", machineServers, machinesPending},
 		{"timer_lateness", "how late timers fire at 1,000 a second, embedded, through Redis, and by key expiry, beside asynq", machineServers, timerLateness},
 		{"timer_million", "setting, keeping and starting with a million timers; 10,000 that are due at once, beside asynq", machineServers, timerMillion},

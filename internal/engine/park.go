@@ -29,7 +29,7 @@ func (p *pool) parkOwner(ctx context.Context, t task, a account, d offer) {
 			"reason", d.Reason, "wait", wait, logs.CorrelationAttribute, t.origin.ID)
 	}
 	lane, wait := dispatch.Lane(a.Owner, t.job.Bucket), Wait{Reason: string(d.Reason), Until: until}
-	if spent && d.alone {
+	if spent && d.alone || d.Alone {
 		p.waits.set(lane, wait)
 		p.delivery.release(ctx, []dispatch.Lease{t.lease}, until)
 		return

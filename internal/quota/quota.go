@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"sluice/internal/domain"
+	"sluice/internal/ration"
+	"sluice/internal/ration/keeper"
 )
 
 // Reason says why a reservation was refused, for people to read.
@@ -38,6 +40,24 @@ type Ask struct {
 	Points int
 	// Floor, if positive, replaces the bucket's floor for this owner.
 	Floor int
+	// Drawn, for a source that declares its rations, is what the call draws on; then
+	// no bucket counts it.
+	Drawn *Drawn
+}
+
+// Drawn is what a call draws on besides a bucket: rations that are data, all of them
+// or none.
+type Drawn struct {
+	// Draws are made for whoever the ration is of: their Part is what else tells its
+	// counts apart, such as a stream.
+	Draws []keeper.Draw
+	// Shared says that rations of the source are everybody's together. It is the same
+	// for all calls of a source.
+	Shared bool
+	// Park is who waits if the upstream wants to be left alone, and Stream who that
+	// is if it is a stream.
+	Park   ration.Who
+	Stream string
 }
 
 // Permit stands for one granted call. The caller holds it until the call is
@@ -57,6 +77,8 @@ type Decision struct {
 	Permit  Permit
 	RetryAt time.Time
 	Reason  Reason
+	// Alone is set when others of the bucket do not draw on what refuses.
+	Alone bool
 	// Window is the durable form of the window after this decision; nil when
 	// the keeper needs no help to survive a restart.
 	Window *domain.QuotaWindow
@@ -88,6 +110,9 @@ type Response struct {
 	// Succeeded is set when the call was answered as it should be. An upstream
 	// without rate headers tells by nothing else that it serves again.
 	Succeeded bool
+	// Told is what the answer told of what was drawn on, by draw; nil if there was no
+	// answer.
+	Told []keeper.Answer
 }
 
 // well reports whether the answer shows that the upstream serves the owner.

@@ -11,6 +11,7 @@ import (
 	"sluice/internal/idempotency"
 	"sluice/internal/query"
 	"sluice/internal/quota"
+	"sluice/internal/quota/drawn"
 	"sluice/internal/secret"
 	"sluice/internal/state"
 )
@@ -61,6 +62,8 @@ func (s *Service) openEmbedded(ctx context.Context, o Options, ports *parts) err
 	if len(o.Quota.Buckets) > 0 {
 		ports.Quota = memory.NewQuota(o.Quota, memory.QuotaOptions{Now: o.Engine.Now, Restore: windows})
 	}
+	rations := drawn.NewStore(store)
+	ports.Quota = drawn.New(ports.Quota, memory.NewRations(memory.RationsOptions{Store: rations, Now: o.Engine.Now}), rations.Groups)
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"sluice/internal/idempotency"
 	"sluice/internal/query"
 	"sluice/internal/quota"
+	"sluice/internal/quota/drawn"
 	"sluice/internal/state"
 )
 
@@ -105,6 +106,8 @@ func (s *Service) openRedis(ctx context.Context, o Options, store state.Quotas, 
 	if len(o.Quota.Buckets) > 0 {
 		ports.Quota = redis.NewQuota(db, o.Quota, redis.QuotaOptions{Restore: store.QuotaWindows})
 	}
+	rations := drawn.NewStore(store)
+	ports.Quota = drawn.New(ports.Quota, redis.NewRations(db, redis.RationsOptions{Store: rations}), rations.Groups)
 	ports.Results = redis.NewResults(db, redis.ResultsOptions{})
 	s.Redis = func(ctx context.Context) (any, error) { return describeRedis(ctx, db, dispatcher) }
 	if err := s.refreshRedis(ctx, o, db, &ports.refresh); err != nil {

@@ -7,7 +7,7 @@ import (
 
 // Describe declares the source.
 func (f *File) Describe() source.Description {
-	d := source.Description{Name: f.Name, Title: f.Title, Rations: f.sourceRations(), Concurrency: f.kept().concurrency}
+	d := source.Description{Name: f.Name, Title: f.Title, Rations: f.sourceRations(), Concurrency: f.concurrency()}
 	for _, s := range f.Streams {
 		kind := f.Kind(s)
 		doc := s.Doc

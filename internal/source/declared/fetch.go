@@ -135,29 +135,11 @@ func (a *answer) ration() *ration.Answer {
 	return &ration.Answer{Status: a.status, Header: a.header, At: a.came, Body: func(path string) string { return textAt(a.json, path) }}
 }
 
-// rateOf is what an answer tells of the ration that the window counts.
+// rateOf is what an answer tells of time: the upstream's, and how long to stay away.
 func (s *Source) rateOf(a *answer, meaning quota.Response) quota.Response {
 	meaning.Date = a.date
 	if a.status == http.StatusOK {
 		meaning.RetryAfter = max(meaning.RetryAfter, s.file.Park.Afterwards(a.ration()))
-	}
-	if s.kept.window == nil {
-		return meaning
-	}
-	readings, _ := s.kept.window.Read.Of(a.ration())
-	r := ration.Tightest(readings)
-	if r != nil && r.Reset.IsZero() {
-		// The calendar tells when it ends.
-		_, r.Reset, _ = s.kept.window.Every.Window(a.came)
-	}
-	// A count without an end would be kept for ever; an end without a count says
-	// nothing.
-	if r == nil || r.Reset.IsZero() || r.Limit <= 0 && s.kept.limits.Limit <= 0 {
-		return meaning
-	}
-	meaning.Known, meaning.Remaining, meaning.Reset, meaning.Limit = true, r.Left, r.Reset, r.Limit
-	if meaning.Limit <= 0 {
-		meaning.Limit = s.kept.limits.Limit
 	}
 	return meaning
 }

@@ -57,10 +57,11 @@ func (o Options) withDefaults() Options {
 type Source struct {
 	file *File
 	opt  Options
-	kept kept
 	// config is what expressions see of the file's values.
 	config map[string]any
 	jobs   map[string]operation
+	// drawing is what calls draw on.
+	drawing *drawing
 }
 
 var (
@@ -89,7 +90,7 @@ const (
 
 // New opens a source.
 func New(f *File, o Options) (*Source, error) {
-	s := &Source{file: f, opt: o.withDefaults(), kept: f.kept(), config: map[string]any{}, jobs: map[string]operation{}}
+	s := &Source{file: f, opt: o.withDefaults(), config: map[string]any{}, jobs: map[string]operation{}}
 	for name, value := range f.Config {
 		s.config[name] = value
 	}
@@ -110,6 +111,7 @@ func New(f *File, o Options) (*Source, error) {
 	if f.owner != nil {
 		s.jobs[ownerJob] = operation{nil, modeOwner}
 	}
+	s.drawing = newDrawing(f, s.jobs)
 	return s, nil
 }
 
@@ -189,16 +191,13 @@ func (s *Source) CheckCredential(credential string) (string, error) {
 // NeedsCredential says whether the upstream wants one.
 func (f *File) NeedsCredential() bool { return !f.auth.none() }
 
-// Ask implements source.Source. Which rations a call draws on is decided in
-// rations.go; here is the seam for a keeper that draws on several at once.
+// Ask implements source.Source.
 func (s *Source) Ask(job domain.JobSpec, owner string) (quota.Ask, error) {
-	if _, ok := s.jobs[job.Type]; !ok {
+	op, ok := s.jobs[job.Type]
+	if !ok {
 		return quota.Ask{}, domain.Errorf(domain.CodeInvalid, "%s has no job %q", s.file.Name, job.Type)
 	}
-	if s.kept.shared {
-		owner = s.file.Name
-	}
-	return quota.Ask{Owner: owner, Bucket: s.file.bucket(), Endpoint: s.file.Name, Cost: 1, Points: 1}, nil
+	return quota.Ask{Owner: owner, Bucket: s.file.bucket(), Endpoint: s.file.Name, Cost: 1, Points: 1, Drawn: s.drawing.of(job.Type, op)}, nil
 }
 
 // StoredKey implements source.Conditional.
@@ -273,9 +272,7 @@ func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
 	c.answered(a)
 	res := c.understand(a)
 	res.Quota = s.rateOf(a, res.Quota)
-	if s.kept.shared && res.Verdict == source.Done && s.file.owner == nil {
-		res.Owner = ""
-	}
+	res.Quota.Told = c.told(a)
 	return res
 }
 

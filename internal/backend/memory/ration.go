@@ -1,0 +1,131 @@
+package memory
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"sluice/internal/ration/keeper"
+)
+
+// RationsOptions are what Rations needs.
+type RationsOptions struct {
+	// Store survives the process; nil means that every process begins anew.
+	Store keeper.Store
+	// Now is the wall clock, by which parts of the calendar are told; nil means
+	// time.Now.
+	Now func() time.Time
+	// Passed tells the time that passes, on a clock that nobody sets; nil means
+	// the time since the keeper was made.
+	Passed func() time.Duration
+}
+
+// Rations implements keeper.Keeper in the process.
+type Rations struct {
+	opts  RationsOptions
+	start time.Time
+
+	mu     sync.RWMutex
+	groups map[string]*rationGroup
+}
+
+var _ keeper.Keeper = (*Rations)(nil)
+
+// NewRations returns a keeper. What its store holds is read when it is needed.
+func NewRations(o RationsOptions) *Rations {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Rations{opts: o, start: o.Now(), groups: make(map[string]*rationGroup)}
+}
+
+// clock returns the time of day, and in microseconds what has passed. One look
+// tells both unless a test says otherwise: Go's times know what has passed.
+func (k *Rations) clock() (wall time.Time, now int64) {
+	wall = k.opts.Now()
+	if k.opts.Passed != nil {
+		return wall, k.opts.Passed().Microseconds()
+	}
+	return wall, wall.Sub(k.start).Microseconds()
+}
+
+// Reserve implements keeper.Keeper.
+func (k *Rations) Reserve(ctx context.Context, ask keeper.Ask) (keeper.Decision, error) {
+	if err := ctx.Err(); err != nil {
+		return keeper.Decision{}, err
+	}
+	g, err := k.group(ctx, ask.Group)
+	if err != nil {
+		return keeper.Decision{}, err
+	}
+	for {
+		d, ahead := g.reserve(&ask)
+		if ahead == nil {
+			return d, nil
+		}
+		if err := g.save(ctx, ahead); err != nil {
+			return keeper.Decision{}, err
+		}
+	}
+}
+
+// Settle implements keeper.Keeper.
+func (k *Rations) Settle(ctx context.Context, p keeper.Permit, o keeper.Outcome) error {
+	g, err := k.group(context.WithoutCancel(ctx), p.Group)
+	if err != nil {
+		return err
+	}
+	if closed := g.settle(&p, &o); closed != nil && k.opts.Store != nil {
+		return k.opts.Store.Save(context.WithoutCancel(ctx), []keeper.Stored{*closed})
+	}
+	return nil
+}
+
+// Park implements keeper.Keeper.
+func (k *Rations) Park(ctx context.Context, group, gate string, wait time.Duration) error {
+	g, err := k.group(ctx, group)
+	if err != nil {
+		return err
+	}
+	if closed := g.park(gate, wait); k.opts.Store != nil {
+		return k.opts.Store.Save(context.WithoutCancel(ctx), []keeper.Stored{closed})
+	}
+	return nil
+}
+
+// Lift implements keeper.Keeper.
+func (k *Rations) Lift(ctx context.Context, group string) error {
+	g, err := k.group(ctx, group)
+	if err != nil {
+		return err
+	}
+	if opened := g.lift(); len(opened) > 0 && k.opts.Store != nil {
+		return k.opts.Store.Save(context.WithoutCancel(ctx), opened)
+	}
+	return nil
+}
+
+// Look implements keeper.Keeper.
+func (k *Rations) Look(ctx context.Context, group string) ([]keeper.Window, error) {
+	g, err := k.group(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	return g.look(), nil
+}
+
+// group returns a group, with what was stored of it.
+func (k *Rations) group(ctx context.Context, name string) (*rationGroup, error) {
+	k.mu.RLock()
+	g := k.groups[name]
+	k.mu.RUnlock()
+	if g == nil {
+		k.mu.Lock()
+		if g = k.groups[name]; g == nil {
+			g = newRationGroup(k, name)
+			k.groups[name] = g
+		}
+		k.mu.Unlock()
+	}
+	return g, g.begin(ctx)
+}

@@ -1,0 +1,246 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/internal/domain"
+	"sluice/internal/quota/rate"
+	"sluice/internal/ration"
+	"sluice/internal/ration/keeper"
+)
+
+// rationGroup is what calls of one group draw on. Its lock guards everything below.
+type rationGroup struct {
+	keeper *Rations
+	name   string
+	// storing is whose turn it is to ask the store.
+	storing rate.Turn
+	begun   atomic.Bool
+
+	mu       sync.Mutex
+	counts   map[countName]*rationCount
+	gates    map[string]*keeper.Gate
+	permits  map[uint64]heldPermit
+	sequence uint64
+	// born is since when all is known that was granted.
+	born int64
+	// stored is what was written down and nobody has asked for yet.
+	stored    map[string]keeper.Stored
+	nextSweep int64
+}
+
+type countName struct{ ration, part string }
+
+// rationCount is a count with the terms it was counted by last.
+type rationCount struct {
+	*keeper.Count
+	ration *ration.Ration
+	keep   int
+	terms  keeper.Terms
+}
+
+// heldPermit is a permit that is out: what it draws on, and since when.
+type heldPermit struct {
+	draws []heldDraw
+	at    int64
+}
+
+// heldDraw is what a call holds of a count. A count is not forgotten meanwhile.
+type heldDraw struct {
+	count *rationCount
+	price int64
+}
+
+func newRationGroup(k *Rations, name string) *rationGroup {
+	wall, now := k.clock()
+	return &rationGroup{
+		keeper: k, name: name, storing: rate.NewTurn(), counts: make(map[countName]*rationCount), gates: make(map[string]*keeper.Gate),
+		permits: make(map[uint64]heldPermit), sequence: uint64(max(wall.UnixMicro(), 1)), born: now,
+	}
+}
+
+// begin reads what was stored, once.
+func (g *rationGroup) begin(ctx context.Context) error {
+	if g.begun.Load() {
+		return nil
+	}
+	if err := g.storing.Take(ctx); err != nil {
+		return err
+	}
+	defer g.storing.End()
+	if g.begun.Load() {
+		return nil
+	}
+	var rows []keeper.Stored
+	if s := g.keeper.opts.Store; s != nil {
+		var err error
+		if rows, err = s.Load(ctx, g.name); err != nil {
+			return domain.Errorf(domain.CodeUnavailable, "what was drawn on the rations of %s cannot be read: %w", g.name, err)
+		}
+	}
+	wall, now := g.keeper.clock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stored = make(map[string]keeper.Stored, len(rows))
+	for _, row := range rows {
+		g.sequence = max(g.sequence, row.Seq)
+		if gate, ok := strings.CutPrefix(row.Count, keeper.GatePrefix); ok {
+			if wait := row.Until.Sub(wall); wait > 0 {
+				g.gate(gate).Close(now, wait.Microseconds(), keeper.ReasonParked, 0)
+			}
+			continue
+		}
+		g.stored[row.Count] = row
+	}
+	g.begun.Store(true)
+	return nil
+}
+
+func (g *rationGroup) gate(name string) *keeper.Gate {
+	one := g.gates[name]
+	if one == nil {
+		one = &keeper.Gate{}
+		g.gates[name] = one
+	}
+	return one
+}
+
+// count returns the count of a part of a ration, with time passed.
+func (g *rationGroup) count(r *ration.Ration, part string, keep int, wall time.Time, now int64) *rationCount {
+	name := countName{r.Name, part}
+	c := g.counts[name]
+	if c == nil || c.ration != r || c.keep != keep {
+		terms := keeper.TermsOf(&keeper.Draw{Ration: r, Keep: keep})
+		if c == nil {
+			c = &rationCount{Count: g.newCount(keeper.CountName(r.Name, part), &terms, wall, now)}
+			g.counts[name] = c
+		}
+		c.ration, c.keep, c.terms = r, keep, terms
+	}
+	c.pass(wall, now)
+	return c
+}
+
+// pass lets time pass.
+func (c *rationCount) pass(wall time.Time, now int64) {
+	left := int64(0)
+	if c.terms.Calendar && c.NeedsEnd(now) {
+		left = keeper.Left(c.ration, wall)
+	}
+	c.Advance(&c.terms, now, left)
+}
+
+func (g *rationGroup) newCount(name string, t *keeper.Terms, wall time.Time, now int64) *keeper.Count {
+	row, ok := g.stored[name]
+	delete(g.stored, name)
+	if ok && t.Stored() {
+		return keeper.Restore(&row, now, wall)
+	}
+	return keeper.NewCount(t, now, g.born)
+}
+
+// unsaved is a count of which more must be written down first.
+type unsaved struct {
+	count  *rationCount
+	stored keeper.Stored
+	covers int64
+}
+
+// reserve decides. If something must be written down first it decides nothing, and
+// returns that.
+func (g *rationGroup) reserve(ask *keeper.Ask) (keeper.Decision, []unsaved) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	// The clock is read under the lock: time never goes back for a count.
+	wall, now := g.keeper.clock()
+	if now >= g.nextSweep {
+		g.sweep(wall, now)
+	}
+	if wait, why := g.checkGate(ask.Gate, now); why != "" {
+		return refuse(wall, wait, why, keeper.GatePrefix+ask.Gate), nil
+	}
+	draws := make([]heldDraw, len(ask.Draws))
+	var refused keeper.Decision
+	var ahead []unsaved
+	longest := int64(0)
+	for i := range ask.Draws {
+		d := &ask.Draws[i]
+		c := g.count(d.Ration, d.Part, d.Keep, wall, now)
+		price := c.Price(&c.terms, int64(d.Cost))
+		draws[i] = heldDraw{c, price}
+		if wait, why := c.Check(&c.terms, now, price, ask.Low); wait > longest {
+			longest, refused = wait, refuse(wall, wait, why, d.Count())
+		}
+		if longest == 0 && g.keeper.opts.Store != nil && c.Unsaved(&c.terms, now, price) {
+			s, covers := c.Snapshot(&c.terms, now, price, wall)
+			s.Group, s.Count = g.name, d.Count()
+			ahead = append(ahead, unsaved{c, s, covers})
+		}
+	}
+	switch {
+	case longest > 0:
+		return refused, nil
+	case ahead != nil:
+		return keeper.Decision{}, ahead
+	}
+	return g.grant(ask, draws, wall, now), nil
+}
+
+func (g *rationGroup) checkGate(name string, now int64) (wait int64, why keeper.Reason) {
+	if one := g.gates[name]; one != nil && name != "" {
+		return one.Check(now)
+	}
+	return 0, ""
+}
+
+func refuse(wall time.Time, wait int64, why keeper.Reason, who string) keeper.Decision {
+	return keeper.Decision{RetryAt: wall.Add(time.Duration(wait) * time.Microsecond), Reason: why, Refused: who}
+}
+
+// grant takes what all counts have.
+func (g *rationGroup) grant(ask *keeper.Ask, draws []heldDraw, wall time.Time, now int64) keeper.Decision {
+	g.sequence++
+	for _, d := range draws {
+		d.count.Take(g.sequence, d.price)
+	}
+	if one := g.gates[ask.Gate]; one != nil {
+		one.Granted(now, g.sequence)
+	}
+	g.permits[g.sequence] = heldPermit{draws: draws, at: now}
+	return keeper.Decision{Granted: true, Permit: keeper.Permit{ID: g.sequence, Ask: *ask, GrantedAt: wall}}
+}
+
+// look tells what is known, by the names of counts.
+func (g *rationGroup) look() []keeper.Window {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	wall, now := g.keeper.clock()
+	var all []keeper.Window
+	for name, c := range g.counts {
+		c = g.count(c.ration, name.part, c.keep, wall, now)
+		limit, available, kept, resets := c.View(&c.terms, now)
+		w := keeper.Window{
+			Group: g.name, Count: keeper.CountName(name.ration, name.part), Ration: name.ration, Part: name.part,
+			Limit: int(limit), Available: int(available), InFlight: int(c.InFlight()), Kept: int(kept),
+		}
+		if resets > now {
+			w.Reset = wall.Add(time.Duration(resets-now) * time.Microsecond)
+		}
+		all = append(all, w)
+	}
+	for name, one := range g.gates {
+		if until, why := one.State(now); why != "" {
+			all = append(all, keeper.Window{
+				Group: g.name, Count: keeper.GatePrefix + name, Parked: why, ParkedUntil: wall.Add(time.Duration(until-now) * time.Microsecond),
+			})
+		}
+	}
+	slices.SortFunc(all, func(a, b keeper.Window) int { return cmp.Compare(a.Count, b.Count) })
+	return all
+}

@@ -1,0 +1,178 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"sluice/internal/batch"
+	"sluice/internal/domain"
+	"sluice/internal/ration"
+	"sluice/internal/ration/keeper"
+)
+
+// rationScripts are the scripts by name.
+var rationScripts = struct{ reserve, settle, change, restore, look *luaScript }{
+	reserve: loadScript("ration", "common", "learn", "reserve"),
+	settle:  loadScript("ration", "common", "learn", "settle"),
+	change:  loadScript("ration", "common", "change"),
+	restore: loadScript("ration", "common", "restore"),
+	look:    loadScript("ration", "common", "look"),
+}
+
+// rationReasons are in the order of common.lua, from reasonAt on.
+var rationReasons = [...]keeper.Reason{
+	keeper.ReasonParked, keeper.ReasonBackoff, keeper.ReasonTrial, keeper.ReasonSpent, keeper.ReasonKept, keeper.ReasonConcurrent,
+}
+
+// rationGroup is what this process knows of a group.
+type rationGroup struct {
+	keeper    *Rations
+	name, key string
+	asks      *batch.Group[rationAsk]
+	ends      *batch.Group[rationEnd]
+
+	mu sync.Mutex
+	// epoch, sequence and now are what the group told last, and sent when it was asked
+	// that, by the time that passes for this process.
+	epoch, sequence, now int64
+	sent                 time.Duration
+}
+
+// caller is what the scripts are told of what this process knows.
+func (g *rationGroup) caller() string {
+	passed := g.keeper.opts.Passed()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var r record
+	r.int64s(g.epoch, g.sequence, g.now)
+	r.durations(passed - g.sent + rationDelay)
+	return string(r)
+}
+
+// told remembers what the group tells.
+func (g *rationGroup) told(n []int64, sent time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case n[0] < g.epoch:
+		return
+	case n[0] > g.epoch:
+		g.epoch, g.sequence, g.now, g.sent = n[0], n[1], n[2], sent
+		return
+	}
+	g.sequence = max(g.sequence, n[1])
+	if n[2] > g.now {
+		g.now, g.sent = n[2], sent
+	}
+}
+
+// run calls a script for a group, which is restored first if it must be. The
+// script's arguments are made anew for every try.
+func (g *rationGroup) run(ctx context.Context, s *luaScript, want int, args func() []string) ([]int64, error) {
+	for range restoreTries {
+		sent := g.keeper.opts.Passed()
+		m, err := s.run(ctx, g.keeper.db, []string{g.key}, append([]string{g.keeper.clock(), g.caller()}, args()...))
+		if err != nil {
+			return nil, err
+		}
+		numbers, err := m.AsIntSlice()
+		switch {
+		case err != nil:
+			return nil, domain.Errorf(domain.CodeUnavailable, "redis: a script of rations answered something else: %w", err)
+		case len(numbers) >= want:
+			g.told(numbers, sent)
+			return numbers, nil
+		case len(numbers) > 0:
+			return nil, domain.Errorf(domain.CodeUnavailable, "redis: a script of rations answered %d numbers, not %d", len(numbers), want)
+		}
+		if err := g.restore(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return nil, domain.Errorf(domain.CodeUnavailable, "redis: the rations of %s vanished %d times in a row", g.name, restoreTries)
+}
+
+// clock is what scripts are told about the time: nothing, except in tests.
+func (k *Rations) clock() string {
+	if k.opts.Clock == nil {
+		return ""
+	}
+	return integer(k.opts.Clock().UnixMicro())
+}
+
+// rationTable are the counts and gates that a script is told of, each once.
+type rationTable struct {
+	wall   time.Time
+	args   []string
+	counts map[drawnCount]int
+	gates  map[string]int
+	names  []string
+	// stored are the names of the counts by number.
+	stored []string
+}
+
+// drawnCount is a count by what it is drawn on with.
+type drawnCount struct {
+	ration *ration.Ration
+	part   string
+	keep   int
+}
+
+func newRationTable(wall time.Time) *rationTable {
+	return &rationTable{wall: wall, counts: make(map[drawnCount]int, 4), gates: make(map[string]int, 1)}
+}
+
+// count returns the number of a count.
+func (t *rationTable) count(d *keeper.Draw, part string) int {
+	is := drawnCount{d.Ration, part, d.Keep}
+	if n, ok := t.counts[is]; ok {
+		return n
+	}
+	name := keeper.CountName(d.Ration.Name, part)
+	t.stored = append(t.stored, name)
+	t.counts[is] = len(t.stored)
+	t.args = append(t.args, name, rationTerms(d), integer(keeper.Left(d.Ration, t.wall)))
+	return len(t.stored)
+}
+
+// gate returns the number of a gate, 0 for none.
+func (t *rationTable) gate(name string) int {
+	if name == "" {
+		return 0
+	}
+	if n, ok := t.gates[name]; ok {
+		return n
+	}
+	t.names = append(t.names, name)
+	t.gates[name] = len(t.names)
+	return len(t.names)
+}
+
+// arguments are how scripts are told.
+func (t *rationTable) arguments() []string {
+	return append(append([]string{strconv.Itoa(len(t.stored))}, t.args...), t.names...)
+}
+
+// rationTerms writes what read_terms of common.lua reads.
+func rationTerms(d *keeper.Draw) string {
+	t := keeper.TermsOf(d)
+	r := make(record, 0, 88)
+	r.integers(slices.Index(ration.Shapes(), t.Shape))
+	r.int64s(t.Limit)
+	r.booleans(t.Assumed)
+	r.int64s(t.Refill, t.Period, t.Keep, t.Use, t.Low)
+	r.booleans(t.Calendar, t.Reads, t.Stored())
+	return string(r)
+}
+
+func integer(n int64) string { return strconv.FormatInt(n, 10) }
+
+func microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+
+func sortWindows(all []keeper.Window) {
+	slices.SortFunc(all, func(a, b keeper.Window) int { return cmp.Compare(a.Count, b.Count) })
+}

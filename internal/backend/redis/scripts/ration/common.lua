@@ -1,0 +1,294 @@
+-- What every script of the keeper of rations shares: how a group is written down,
+-- its time, and the arithmetic of a count. It follows keeper.Count and keeper.Gate
+-- (count.go, settle.go, gate.go of internal/ration/keeper) rule by rule; the reasons
+-- are told there.
+--
+-- All that is known about one group is one hash, so that it vanishes as a whole or
+-- not at all, and lies in one slot of a cluster:
+--   m       the group itself (META)
+--   c:NAME  a count (STATE), the terms it was counted by last (TERMS), its slots
+--   g:NAME  a gate (GATE)
+--   p:ID    a permit that is out: when it was granted, how many draws it has, their
+--           prices, and the names of their counts
+--
+-- Time is the server's clock as far as it runs. If it is set back, time stands still;
+-- if it is set forward, whoever asked before tells how long ago that is at most.
+--
+-- The first arguments are the same for all scripts:
+-- ARGV[1]  the clock of a test, '' for the server's
+-- ARGV[2]  what the caller knows, four doubles: the group's epoch, its highest number
+--          and its time when it answered last, and how long ago that is at most; zeros
+--          if nothing
+-- Times are microseconds.
+
+local SECOND, SOON, LIFE, SLOTS = 1000000, 250000, 180000000, 64
+local LONGEST_PARK, FIRST_DELAY, LONGEST_DELAY = 7200 * SECOND, 60 * SECOND, 960 * SECOND
+local KEEP = '259200' -- three days, in seconds: what takes longer is stored elsewhere
+local FIXED, SLIDING, BUCKET, CONCURRENT = 0, 1, 2, 3
+local PARKED, BACKOFF, TRIAL, SPENT, KEPT, BUSY = 2, 3, 4, 5, 6, 7
+
+local META, STATE, TERMS, GATE = '<ddddddd', '<dddddddddddddddddd', '<ddddddddddd', '<ddddddd'
+local STATE_SIZE, TERMS_SIZE = 18 * 8, 11 * 8
+
+local max, min, floor, ceil = math.max, math.min, math.floor, math.ceil
+local pack, unpack_of = struct.pack, struct.unpack
+local key = KEYS[1]
+
+local clock
+if ARGV[1] ~= '' then
+  clock = tonumber(ARGV[1])
+else
+  local t = redis.call('TIME')
+  clock = t[1] * SECOND + t[2]
+end
+local server = tonumber(string.sub(string.match(redis.call('INFO', 'server'), 'run_id:(%x+)'), 1, 13), 16)
+local caller_epoch, caller_sequence, caller_now, at_most = unpack_of('<dddd', ARGV[2])
+
+-- group is what is known, nil if nothing is that can be trusted: another server wrote
+-- it, as this one was started from a snapshot or took over, or it is older than the
+-- caller has seen.
+local group, now
+
+local function read_group()
+  local text = redis.call('HGET', key, 'm')
+  if not text or #text ~= 7 * 8 then
+    return nil
+  end
+  local g = {}
+  g.epoch, g.sequence, g.born, g.offset, g.now, g.server, g.sweep = unpack_of(META, text)
+  return g
+end
+
+local function known()
+  local g = read_group()
+  if not g or g.server ~= server or caller_epoch > g.epoch or caller_epoch == g.epoch and caller_sequence > g.sequence then
+    return false
+  end
+  now = clock + g.offset
+  if caller_epoch == g.epoch and now > caller_now + at_most then
+    now = caller_now + at_most
+  end
+  now = max(now, g.now)
+  g.offset, g.now = now - clock, now
+  group = g
+  return true
+end
+
+local function write_group()
+  redis.call('HSET', key, 'm', pack(META, group.epoch, group.sequence, group.born, group.offset, group.now,
+    group.server, group.sweep))
+  redis.call('EXPIRE', key, KEEP)
+end
+
+local function read_terms(text, at)
+  local t = {}
+  t.shape, t.limit, t.assumed, t.refill, t.period, t.keep, t.use, t.low, t.calendar, t.reads, t.stored =
+    unpack_of(TERMS, text, at)
+  return t
+end
+
+local function cost_time(t, n)
+  return ceil(n * t.period / t.refill)
+end
+
+local function comes_back(t, limit)
+  if t.shape == BUCKET then
+    return cost_time(t, limit)
+  end
+  return t.period
+end
+
+local function usable(t, limit, low)
+  local keep = t.keep
+  if t.assumed == 0 and limit < t.limit then
+    keep = floor(keep * limit / t.limit)
+  end
+  local n = floor(limit * t.use / 100) - keep
+  if low then
+    n = min(n, floor(limit * t.low / 100))
+  end
+  if t.assumed == 1 and limit == t.limit then
+    n = max(n, 1)
+  end
+  return max(n, 0)
+end
+
+local function margin(t)
+  return min(SECOND, floor(t.period / 50))
+end
+
+local function granted(c, t)
+  if c.limit > 0 then
+    return c.limit
+  end
+  return t.limit
+end
+
+local function used(c, t)
+  if t.shape == BUCKET then
+    return c.inflight + ceil(max(c.full - now, 0) * t.refill / t.period)
+  end
+  return c.inflight + c.spent
+end
+
+local function lost(c)
+  return c.lost + c.next
+end
+
+local function confirm(c, id)
+  for _ = 1, 2 do
+    if c.lost > 0 and id > c.after then
+      c.lost, c.after, c.next, c.next_after = c.next, c.next_after, 0, 0
+    end
+  end
+end
+
+local function add_lost(c, n)
+  if c.lost == 0 then
+    c.lost, c.after = n, c.newest
+  else
+    c.next, c.next_after = c.next + n, c.newest
+  end
+end
+
+-- slots are pairs of doubles: when the last of it was spent, and how much.
+local function spend(c, t, at, n)
+  if n <= 0 or t.shape == CONCURRENT then
+    return
+  end
+  if t.shape == BUCKET then
+    c.full = max(c.full, at) + cost_time(t, n)
+    return
+  end
+  c.spent = c.spent + n
+  local grain, size = max(floor(t.period / SLOTS), 1), #c.slots
+  if size > 0 then
+    local last, have = unpack_of('<dd', c.slots, size - 15)
+    if floor(last / grain) == floor(at / grain) or last > at then
+      c.slots = string.sub(c.slots, 1, size - 16) .. pack('<dd', max(last, at), have + n)
+      return
+    end
+  end
+  c.slots = c.slots .. pack('<dd', at, n)
+end
+
+-- drop forgets the slots that ended before an instant.
+local function drop(c, before)
+  local at, size = 1, #c.slots
+  while at <= size do
+    local last, n = unpack_of('<dd', c.slots, at)
+    if last >= before then
+      break
+    end
+    c.spent = c.spent - n
+    at = at + 16
+  end
+  if at > 1 then
+    c.slots = string.sub(c.slots, at)
+  end
+end
+
+local function advance(c, t, left)
+  if c.presumed > 0 then
+    local n = c.presumed
+    c.presumed = 0
+    spend(c, t, c.presumed_at, n)
+  end
+  if t.shape == BUCKET or t.shape == CONCURRENT then
+    return
+  end
+  if c.finish > 0 and now >= c.finish then
+    drop(c, c.early)
+    c.finish, c.early, c.reported = 0, 0, -1
+    c.lost, c.after, c.next, c.next_after = 0, 0, 0, 0
+    c.ceiling, c.covers = 0, 0
+  end
+  if c.finish == 0 and left > 2 * margin(t) then
+    c.finish, c.early = now + left + margin(t), now + left - margin(t)
+  end
+  if c.finish == 0 then
+    drop(c, now - t.period + 1)
+    if c.reported >= 0 and c.told_at + t.period <= now then
+      c.reported, c.lost, c.after, c.next, c.next_after = -1, 0, 0, 0, 0
+    end
+  end
+end
+
+local counts = {}
+
+-- new_count begins to count: what comes back quickly and is not stored is taken to
+-- have been spent when the group was born.
+local function new_count(t)
+  local c = { limit = 0, spent = 0, inflight = 0, finish = 0, early = 0, reported = -1, told = 0, told_at = 0, lost = 0,
+    after = 0, next = 0, next_after = 0, newest = 0, full = 0, ceiling = 0, covers = 0, presumed = 0, presumed_at = 0,
+    slots = '' }
+  if t and t.shape ~= CONCURRENT and t.stored == 0 and now < group.born + comes_back(t, t.limit) then
+    c.presumed, c.presumed_at = t.limit, group.born
+  end
+  return c
+end
+
+-- count returns a count; without terms, by those that it was counted by last.
+local function count(name, t)
+  local c = counts[name]
+  if not c then
+    local text = redis.call('HGET', key, 'c:' .. name)
+    if text then
+      c = {}
+      c.limit, c.spent, c.inflight, c.finish, c.early, c.reported, c.told, c.told_at, c.lost, c.after, c.next,
+        c.next_after, c.newest, c.full, c.ceiling, c.covers, c.presumed, c.presumed_at = unpack_of(STATE, text)
+      c.terms = string.sub(text, STATE_SIZE + 1, STATE_SIZE + TERMS_SIZE)
+      c.slots = string.sub(text, STATE_SIZE + TERMS_SIZE + 1)
+    elseif t then
+      c = new_count(t)
+    else
+      return nil
+    end
+    counts[name] = c
+  end
+  if t then
+    c.terms = t.text
+  end
+  return c, t or read_terms(c.terms, 1)
+end
+
+local function write_counts()
+  for name, c in pairs(counts) do
+    if c.changed then
+      redis.call('HSET', key, 'c:' .. name, pack(STATE, c.limit, c.spent, c.inflight, c.finish, c.early, c.reported,
+        c.told, c.told_at, c.lost, c.after, c.next, c.next_after, c.newest, c.full, c.ceiling, c.covers, c.presumed,
+        c.presumed_at) .. c.terms .. c.slots)
+    end
+  end
+end
+
+local gates = {}
+
+local function gate(name)
+  local g = gates[name]
+  if not g then
+    g = { till = 0, why = PARKED, half = 0, pilot = 0, since = 0, closed = 0, strikes = 0 }
+    local text = redis.call('HGET', key, 'g:' .. name)
+    if text then
+      g.till, g.why, g.half, g.pilot, g.since, g.closed, g.strikes = unpack_of(GATE, text)
+    end
+    gates[name] = g
+  end
+  return g
+end
+
+local function write_gates()
+  for name, g in pairs(gates) do
+    if g.changed then
+      redis.call('HSET', key, 'g:' .. name, pack(GATE, g.till, g.why, g.half, g.pilot, g.since, g.closed, g.strikes))
+    end
+  end
+end
+
+local function close(g, wait, why)
+  local till = now + min(wait, LONGEST_PARK)
+  if till > g.till then
+    g.till, g.why = till, why
+  end
+  g.half, g.closed, g.changed = 1, max(g.closed, group.sequence), true
+end

@@ -1,0 +1,158 @@
+-- What a call took, and what its answer told: keeper.Count's settle.go.
+
+-- begin opens a later window.
+local function begin(c, t, finish, early, id, a)
+  confirm(c, id)
+  local spent = lost(c) + max(granted(c, t) - a.left, 0)
+  c.slots, c.spent = '', 0
+  if spent > 0 then
+    c.slots, c.spent = pack('<dd', now, spent), spent
+  end
+  c.finish, c.early, c.reported = finish, early, -1
+  c.ceiling, c.covers = 0, 0
+end
+
+-- place says whether an answer tells of this window.
+local function place(c, t, granted_at, id, a)
+  local finish, early = now + a.ends + margin(t), granted_at + a.ends - SECOND
+  local jitter = min(SECOND, floor(t.period / 2)) + margin(t)
+  if c.finish == 0 then
+    c.finish, c.early = finish, early
+  elseif early > c.finish + jitter then
+    if a.left < 0 then
+      return false
+    end
+    begin(c, t, finish, early, id, a)
+  elseif finish < c.early - jitter then
+    return false
+  else
+    c.finish, c.early = max(c.finish, finish), min(c.early, early)
+  end
+  return true
+end
+
+local function learn(c, t, granted_at, id, a)
+  if a.limit > 0 then
+    c.limit = a.limit
+  elseif t.assumed == 1 and a.left >= 0 then
+    c.limit = max(c.limit, a.left + used(c, t))
+  end
+  if t.shape == CONCURRENT then
+    return
+  end
+  if t.shape == BUCKET then
+    if a.left >= 0 then
+      confirm(c, id)
+      local taken = granted(c, t) - min(a.left, granted(c, t)) + lost(c)
+      c.full = max(c.full, now + cost_time(t, taken))
+    end
+    return
+  end
+  if t.shape == FIXED and t.calendar == 0 and a.ends > 0 and a.ends <= 2 * t.period + 60 * SECOND then
+    if not place(c, t, granted_at, id, a) then
+      return
+    end
+  end
+  if a.left < 0 then
+    return
+  end
+  confirm(c, id)
+  if c.reported < 0 or id > c.told or a.left < c.reported then
+    c.reported, c.told_at = a.left, now
+  end
+  c.told = max(c.told, c.newest)
+end
+
+local function known_answer(a)
+  return a.left >= 0 or a.limit > 0 or a.ends > 0
+end
+
+local function settle(c, t, granted_at, id, price, a)
+  c.inflight = max(c.inflight - price, 0)
+  local took = price
+  if a.free == 1 then
+    took = 0
+  elseif a.cost > 0 then
+    took = a.cost
+  end
+  spend(c, t, now, took)
+  c.changed = true
+  if not known_answer(a) then
+    if t.reads == 1 then
+      add_lost(c, took)
+    end
+    return
+  end
+  learn(c, t, granted_at, id, a)
+end
+
+-- abandon ends a call whose holder is gone: it may have been made until its permit
+-- ended.
+local function abandon(c, t, ended, price)
+  c.inflight, c.changed = max(c.inflight - price, 0), true
+  spend(c, t, ended, price)
+  if t.reads == 1 then
+    add_lost(c, price)
+  end
+end
+
+local FREE = { free = 1, cost = 0, limit = 0, left = -1, ends = 0 }
+
+-- draws_of reads a permit that is out.
+local function draws_of(text)
+  local at, n = unpack_of('<dd', text)
+  local draws, from = { at = at }, 17 + 8 * n
+  for i = 1, n do
+    local name
+    name, from = unpack_of('<Hc0', text, from)
+    draws[i] = { price = (unpack_of('<d', text, 9 + 8 * i)), name = name }
+  end
+  return draws
+end
+
+-- sweep ends permits whose holders are gone, and forgets what is as good as new.
+local function sweep()
+  group.sweep = now + LIFE / 2
+  local all = redis.call('HGETALL', key)
+  local gone = {}
+  for i = 1, #all, 2 do
+    local field, value = all[i], all[i + 1]
+    local kind = string.sub(field, 1, 2)
+    if kind == 'p:' then
+      local draws = draws_of(value)
+      if now >= draws.at + LIFE then
+        gone[#gone + 1] = field
+        for _, d in ipairs(draws) do
+          local c, t = count(d.name)
+          if c then
+            advance(c, t, 0)
+            abandon(c, t, draws.at + LIFE, d.price)
+            advance(c, t, 0)
+          end
+        end
+      end
+    elseif kind == 'g:' then
+      local g = gate(string.sub(field, 3))
+      if g.half == 0 and now >= g.till then
+        gone[#gone + 1] = field
+        gates[string.sub(field, 3)] = nil
+      end
+    end
+  end
+  for i = 1, #all, 2 do
+    if string.sub(all[i], 1, 2) == 'c:' then
+      local name = string.sub(all[i], 3)
+      local c, t = count(name)
+      if c.presumed == 0 then
+        advance(c, t, 0)
+      end
+      if used(c, t) == 0 and c.presumed == 0 and c.limit == 0 and c.reported < 0 and c.finish == 0 and now >= c.covers then
+        gone[#gone + 1] = all[i]
+        counts[name] = nil
+      end
+    end
+  end
+  for i = 1, #gone do
+    redis.call('HDEL', key, gone[i])
+  end
+end

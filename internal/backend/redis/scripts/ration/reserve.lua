@@ -1,0 +1,207 @@
+-- Grants calls, to each ask in its turn: on all that it draws on, or on nothing.
+--
+-- KEYS[1]  the group
+-- ARGV[3]  the asks, doubles: for each the number of its gate (0 for none), 1 if it is
+--          not urgent, how many draws, and for each draw the number of its count and
+--          its cost
+-- ARGV[4]  1 if counts are stored elsewhere before they are drawn on
+-- ARGV[5]  how many counts follow: for each its name, its terms (TERMS), and how long
+--          the part of the calendar still lasts; then the gates' names
+--
+-- Returns nothing if the group must be restored. Else the group's epoch, number and
+-- time; for each ask three numbers: 0, the permit's number and 0; or 1, 0 and 0 if
+-- more must be stored first; or the reason, how long to wait, and the number of the
+-- count that refuses, negative for a gate. Then for each count of which more must be
+-- stored: its number, what to store as taken, until when that holds, how long from now
+-- that is, in how long the window ends (0 if not known), the limit that was told, a
+-- number that orders what is stored, and what may be counted after the window ends.
+
+if not known() then
+  return {}
+end
+if now >= group.sweep then
+  sweep()
+end
+
+local entries, at = {}, 6
+local many = tonumber(ARGV[5])
+for i = 1, many do
+  local t = read_terms(ARGV[at + 1], 1)
+  t.text = ARGV[at + 1]
+  entries[i] = { name = ARGV[at], packed = pack('<Hc0', #ARGV[at], ARGV[at]), terms = t, left = tonumber(ARGV[at + 2]) }
+  at = at + 3
+end
+local gates_at = at - 1
+local storing = ARGV[4] == '1'
+
+-- entered returns a count with time passed.
+local function entered(i)
+  local e = entries[i]
+  if not e.count then
+    e.count = count(e.name, e.terms)
+    advance(e.count, e.terms, e.left)
+  end
+  return e.count, e.terms
+end
+
+local function wait_of(c, t, missing)
+  if t.shape == BUCKET then
+    return cost_time(t, missing)
+  elseif c.finish > 0 then
+    return c.finish - now
+  elseif c.reported >= 0 and c.reported - c.inflight - lost(c) < granted(c, t) - used(c, t) then
+    return max(c.told_at + t.period - now, 0)
+  end
+  for i = 1, #c.slots, 16 do
+    local last, n = unpack_of('<dd', c.slots, i)
+    missing = missing - n
+    if missing <= 0 then
+      return last + t.period - now
+    end
+  end
+  return t.period
+end
+
+-- check returns 0, or how long to wait and why.
+local function check(c, t, price, limit, taken, kept)
+  local left = limit - taken
+  if c.reported >= 0 then
+    left = min(left, c.reported - c.inflight - lost(c))
+  end
+  local room = left - kept
+  if room >= price then
+    return 0
+  end
+  if t.shape == CONCURRENT then
+    return SOON, BUSY
+  end
+  local why = SPENT
+  if left >= price then
+    why = KEPT
+  end
+  local wait = wait_of(c, t, price - room)
+  if c.inflight > 0 and room + c.inflight >= price then
+    wait = min(wait, SOON)
+  end
+  return max(wait, 1000), why
+end
+
+local function check_gate(g)
+  if now < g.till then
+    return g.till - now, g.why
+  elseif g.half == 1 and g.pilot ~= 0 and now < g.since + LIFE then
+    return SOON, TRIAL
+  end
+  return 0
+end
+
+local answers, unsaved, is_unsaved, permits = { 0, 0, 0 }, {}, {}, {}
+
+local function need(i, price)
+  local e = entries[i]
+  local n = used(e.count, e.terms) + price
+  e.need = max(e.need or 0, n)
+  if not is_unsaved[i] then
+    is_unsaved[i] = true
+    unsaved[#unsaved + 1] = i
+  end
+end
+
+local function answer(a, b, c)
+  local n = #answers
+  answers[n + 1], answers[n + 2], answers[n + 3] = a, b, c
+end
+
+local blob, size, from = ARGV[3], #ARGV[3], 1
+while from <= size do
+  local gate_number, low, n
+  gate_number, low, n, from = unpack_of('<ddd', blob, from)
+  low = low == 1
+  local g = gate_number > 0 and gate(ARGV[gates_at + gate_number]) or nil
+  local longest, why, who = 0, 0, -gate_number
+  if g then
+    longest, why = check_gate(g)
+  end
+  local shut = longest > 0
+  local drawn, prices, open = {}, {}, true
+  for i = 1, n do
+    local number, cost
+    number, cost, from = unpack_of('<dd', blob, from)
+    local c, t = entered(number)
+    local limit = granted(c, t)
+    local free = usable(t, limit, false)
+    local price = min(max(cost, 1), max(free, 1))
+    drawn[i], prices[i] = number, price
+    if not shut then
+      local taken = used(c, t)
+      if low then
+        free = usable(t, limit, true)
+      end
+      local wait, reason = check(c, t, price, limit, taken, limit - free)
+      if wait > longest then
+        longest, why, who = wait, reason, number
+      end
+      if storing and t.stored == 1 and (now >= c.covers or taken + price > c.ceiling) then
+        open = false
+      end
+    end
+  end
+  if longest > 0 then
+    answer(why, longest, who)
+  elseif not open then
+    for i = 1, n do
+      local e = entries[drawn[i]]
+      if e.terms.stored == 1 and (now >= e.count.covers or used(e.count, e.terms) + prices[i] > e.count.ceiling) then
+        need(drawn[i], prices[i])
+      end
+    end
+    answer(1, 0, 0)
+  else
+    group.sequence = group.sequence + 1
+    local id = group.sequence
+    local permit = { pack('<dd', now, n) }
+    for i = 1, n do
+      local e = entries[drawn[i]]
+      local c = e.count
+      c.inflight, c.newest, c.changed = c.inflight + prices[i], id, true
+      permit[1 + i], permit[1 + n + i] = pack('<d', prices[i]), e.packed
+    end
+    permits[#permits + 1] = string.format('p:%.0f', id)
+    permits[#permits + 1] = table.concat(permit)
+    if g and g.half == 1 then
+      g.pilot, g.since, g.changed = id, now, true
+    end
+    answer(0, id, 0)
+  end
+end
+
+for _, i in ipairs(unsaved) do
+  local e = entries[i]
+  local c, t = e.count, e.terms
+  -- What is stored of it is noted where it is.
+  c.changed = true
+  local limit = granted(c, t)
+  local back = comes_back(t, limit)
+  local chunk = max(floor(limit / 10), 1)
+  if back > 600 * SECOND then
+    chunk = max(floor(limit / 100), 1)
+  end
+  local ceiling, cover, ends = max(e.need + chunk - 1, c.ceiling), max(floor(back / 4), 2 * SECOND), 0
+  if c.finish > 0 then
+    ends = c.finish - now
+    cover = max(ends, 1)
+  end
+  group.sequence = group.sequence + 1
+  local n = #answers
+  answers[n + 1], answers[n + 2], answers[n + 3], answers[n + 4] = i, ceiling, now + cover,
+    cover + comes_back(t, max(ceiling, limit)) + LIFE
+  answers[n + 5], answers[n + 6], answers[n + 7], answers[n + 8] = ends, c.limit, group.sequence, ceiling - c.spent
+end
+if #permits > 0 then
+  redis.call('HSET', key, unpack(permits))
+end
+answers[1], answers[2], answers[3] = group.epoch, group.sequence, now
+write_counts()
+write_gates()
+write_group()
+return answers

@@ -1,0 +1,121 @@
+-- Ends permits, and learns from the answers.
+--
+-- KEYS[1]  the group
+-- ARGV[3]  the permits, doubles: for each its number (0 for a call that was granted on
+--          other counts), how long ago it was granted by the
+--          caller's clock, the number of its gate (0 for none), for how long the gate
+--          is closed (0 if it is not), 1 to back off, 1 if it was answered well, how
+--          many draws; for each draw the number of its count, 1 if it was free, what it
+--          cost (0 as asked), the limit that was told (0 if none), what was told to be left
+--          (-1 if it was not), in how long the window ends (0 if that was not told), and the
+--          number of the count that it drew on in truth (0 for the same)
+-- ARGV[4]  how many counts follow, and what else reserve.lua says
+--
+-- Returns nothing if the group must be restored. Else the group's epoch, number and
+-- time, and for each permit for how long its gate is closed by it, and a number that
+-- orders what is stored; zeros if it is not.
+
+if not known() then
+  return {}
+end
+
+local entries, at = {}, 5
+local many = tonumber(ARGV[4])
+for i = 1, many do
+  local t = read_terms(ARGV[at + 1], 1)
+  t.text = ARGV[at + 1]
+  entries[i] = { name = ARGV[at], terms = t, left = tonumber(ARGV[at + 2]) }
+  at = at + 3
+end
+local gates_at = at - 1
+
+local function entered(i)
+  local e = entries[i]
+  if not e.count then
+    e.count = count(e.name, e.terms)
+    advance(e.count, e.terms, e.left)
+  end
+  return e.count, e.terms
+end
+
+-- answered learns what an answer says of a gate, and says whether it is closed by it.
+local function answered(g, id, retry, backoff, well)
+  local pilot = g.pilot ~= 0 and g.pilot == id
+  if pilot then
+    g.pilot, g.changed = 0, true
+  end
+  if retry > 0 then
+    close(g, retry, PARKED)
+    return true
+  elseif backoff == 1 and (g.half == 0 or id > g.closed) then
+    local delay = FIRST_DELAY
+    for _ = 1, g.strikes do
+      delay = min(delay * 2, LONGEST_DELAY)
+    end
+    close(g, delay, BACKOFF)
+    g.strikes = min(g.strikes + 1, 10)
+    return true
+  elseif pilot and well == 1 then
+    g.half, g.strikes, g.changed = 0, 0, true
+  end
+  return false
+end
+
+local results, ended, seen = { 0, 0, 0 }, {}, {}
+local blob, size, from = ARGV[3], #ARGV[3], 1
+while from <= size do
+  local id, ago, gate_number, retry, backoff, well, n
+  id, ago, gate_number, retry, backoff, well, n, from = unpack_of('<ddddddd', blob, from)
+  local field = string.format('p:%.0f', id)
+  -- One that is given back twice at once ends once.
+  local held = not seen[id] and redis.call('HGET', key, field)
+  seen[id] = true
+  local granted_at, drawn = now - ago, 0
+  if held then
+    granted_at, drawn = unpack_of('<dd', held)
+    ended[#ended + 1] = field
+  end
+  for i = 1, n do
+    local number, moved
+    local a = {}
+    number, a.free, a.cost, a.limit, a.left, a.ends, moved, from = unpack_of('<ddddddd', blob, from)
+    local c, t = entered(number)
+    local price = i <= drawn and unpack_of('<d', held, 9 + 8 * i)
+    c.changed = true
+    if moved > 0 then
+      if price then
+        settle(c, t, granted_at, id, price, FREE)
+        a.cost = max(a.cost, price)
+      end
+      c, t = entered(moved)
+      c.changed = true
+    end
+    if moved > 0 and price then
+      settle(c, t, granted_at, id, 0, a)
+    elseif price then
+      settle(c, t, granted_at, id, price, a)
+    elseif id == 0 then
+      settle(c, t, granted_at, id, 0, a)
+    else
+      learn(c, t, granted_at, id, a)
+    end
+  end
+  local wait, order = 0, 0
+  if gate_number > 0 then
+    local g = gate(ARGV[gates_at + gate_number])
+    if answered(g, id, retry, backoff, well) then
+      group.sequence = group.sequence + 1
+      wait, order = g.till - now, group.sequence
+    end
+  end
+  results[#results + 1] = wait
+  results[#results + 1] = order
+end
+if #ended > 0 then
+  redis.call('HDEL', key, unpack(ended))
+end
+results[1], results[2], results[3] = group.epoch, group.sequence, now
+write_counts()
+write_gates()
+write_group()
+return results

@@ -1,0 +1,261 @@
+package keeper
+
+import "sluice/internal/ration"
+
+// unreported is what is left as far as no answer told.
+const unreported = int64(-1)
+
+// restoredSlack is how much too late the stored end of a window may be.
+const restoredSlack = 2 * second
+
+// Count is the arithmetic of one count. It reads no clock and takes no lock; its
+// time is microseconds that have passed, on a clock that nobody sets.
+//
+// Of a window whose end is known all comes back then. Of any other each unit comes
+// back one period after the answer to its call, which holds for every place where
+// the upstream may begin its windows.
+//
+// What may still be taken is the smaller of two bounds: the limit less all that was
+// spent and is under way, which is exact while nobody else draws on the ration; and
+// what the upstream told to be left, less all that it may have counted after it
+// told.
+type Count struct {
+	// limit is what the upstream told to be granted, 0 while it did not.
+	limit    int64
+	spent    int64
+	inflight int64
+	// slots are what was spent and when, oldest first.
+	slots []slot
+	// end is when the window has certainly ended, 0 while unknown, and early the
+	// instant before which it has certainly not.
+	end, early int64
+
+	reported int64
+	// told is the newest permit of when that was told, and toldAt when.
+	told   uint64
+	toldAt int64
+	lost   losses
+	newest uint64
+
+	// full is when a bucket is full again.
+	full int64
+
+	// ceiling is how much is written down as taken, and covers until when that holds.
+	ceiling, covers int64
+	// presumed is what others may have taken until presumedAt.
+	presumed, presumedAt int64
+}
+
+type slot struct{ last, n int64 }
+
+// losses adds up calls that ended without a word of what is left, until an answer
+// proves to count them: that to a call granted after they ended. There are two
+// batches, so that a steady trickle is confirmed too.
+type losses struct {
+	n, next          int64
+	after, nextAfter uint64
+}
+
+func (l *losses) add(n int64, newest uint64) {
+	if l.n == 0 {
+		l.n, l.after = n, newest
+		return
+	}
+	l.next, l.nextAfter = l.next+n, newest
+}
+
+func (l *losses) confirm(permit uint64) {
+	for range 2 {
+		if l.n > 0 && permit > l.after {
+			*l = losses{n: l.next, after: l.nextAfter}
+		}
+	}
+}
+
+func (l *losses) total() int64 { return l.n + l.next }
+
+// NewCount begins to count. born is since when all is known that was granted: what
+// comes back quickly and is not written down is taken to have been spent then.
+func NewCount(t *Terms, now, born int64) *Count {
+	c := &Count{reported: unreported}
+	if t.Shape != ration.Concurrent && !t.Stored() && now < born+t.comesBack(t.Limit) {
+		c.presumed, c.presumedAt = t.Limit, born
+	}
+	return c
+}
+
+// Advance lets time pass. left is how long the part of the calendar still lasts.
+func (c *Count) Advance(t *Terms, now, left int64) {
+	if c.presumed > 0 {
+		n, at := c.presumed, c.presumedAt
+		c.presumed = 0
+		c.spend(t, at, n)
+	}
+	if t.Shape == ration.Bucket || t.Shape == ration.Concurrent {
+		return
+	}
+	if c.end > 0 && now >= c.end {
+		c.turn()
+	}
+	if c.end == 0 && left > 2*t.margin() {
+		c.end, c.early = now+left+t.margin(), now+left-t.margin()
+	}
+	if c.end == 0 {
+		c.expire(t, now)
+	}
+}
+
+// turn begins the window after this one. What may have been counted after the old
+// one ended is taken along.
+func (c *Count) turn() {
+	n := 0
+	for n < len(c.slots) && c.slots[n].last < c.early {
+		c.spent -= c.slots[n].n
+		n++
+	}
+	c.slots = append(c.slots[:0], c.slots[n:]...)
+	c.end, c.early, c.reported, c.lost = 0, 0, unreported, losses{}
+	c.ceiling, c.covers = 0, 0
+}
+
+func (c *Count) expire(t *Terms, now int64) {
+	n := 0
+	for n < len(c.slots) && c.slots[n].last+t.Period <= now {
+		c.spent -= c.slots[n].n
+		n++
+	}
+	if n > 0 {
+		c.slots = append(c.slots[:0], c.slots[n:]...)
+	}
+	if c.reported != unreported && c.toldAt+t.Period <= now {
+		c.reported, c.lost = unreported, losses{}
+	}
+}
+
+func (c *Count) granted(t *Terms) int64 {
+	if c.limit > 0 {
+		return c.limit
+	}
+	return t.Limit
+}
+
+// used is what is spent and under way.
+func (c *Count) used(t *Terms, now int64) int64 {
+	if t.Shape == ration.Bucket {
+		return c.inflight + ceilOf(float64(max(c.full-now, 0))*float64(t.Refill)/float64(t.Period))
+	}
+	return c.inflight + c.spent
+}
+
+// room is what may be taken now.
+func (c *Count) room(t *Terms, now int64, low bool) int64 {
+	limit := c.granted(t)
+	left := limit - c.used(t, now)
+	if c.reported != unreported {
+		left = min(left, c.reported-c.inflight-c.lost.total())
+	}
+	return left - (limit - t.usable(limit, low))
+}
+
+// NeedsEnd says whether the end of a part of the calendar is to be told.
+func (c *Count) NeedsEnd(now int64) bool { return c.end == 0 || now >= c.end }
+
+// Price is what a call is charged: what can never be had at once is all that there is.
+func (c *Count) Price(t *Terms, cost int64) int64 {
+	return min(max(cost, 1), max(t.usable(c.granted(t), false), 1))
+}
+
+// Check says whether a call of this price may be granted, or after how long to ask
+// again and why.
+func (c *Count) Check(t *Terms, now, price int64, low bool) (wait int64, why Reason) {
+	room := c.room(t, now, low)
+	if room >= price {
+		return 0, ""
+	}
+	why = ReasonSpent
+	limit := c.granted(t)
+	switch {
+	case t.Shape == ration.Concurrent:
+		return Soon, ReasonConcurrent
+	case room+limit-t.usable(limit, low) >= price:
+		why = ReasonKept
+	}
+	wait = c.wait(t, now, price-room)
+	if c.inflight > 0 && room+c.inflight >= price {
+		wait = min(wait, Soon)
+	}
+	return max(wait, 1000), why
+}
+
+// wait is after how long so much more has come back.
+func (c *Count) wait(t *Terms, now, missing int64) int64 {
+	if t.Shape == ration.Bucket {
+		return t.costTime(missing)
+	}
+	if c.end > 0 {
+		return c.end - now
+	}
+	if c.reported != unreported && c.reported-c.inflight-c.lost.total() < c.granted(t)-c.used(t, now) {
+		return max(c.toldAt+t.Period-now, 0)
+	}
+	for _, s := range c.slots {
+		if missing -= s.n; missing <= 0 {
+			return s.last + t.Period - now
+		}
+	}
+	return t.Period
+}
+
+// Unsaved says whether more must be written down before the call is granted.
+func (c *Count) Unsaved(t *Terms, now, price int64) bool {
+	return t.Stored() && (now >= c.covers || c.used(t, now)+price > c.ceiling)
+}
+
+// Ahead is what to write down: as taken, and for how long from now that holds.
+func (c *Count) Ahead(t *Terms, now, price int64) (ceiling, cover int64) {
+	limit := c.granted(t)
+	return c.used(t, now) + price + t.chunk(limit) - 1, t.cover(limit)
+}
+
+// Covered says whether as much is written down already.
+func (c *Count) Covered(now, ceiling, covers int64) bool {
+	return now < c.covers && c.ceiling >= ceiling && c.covers >= covers
+}
+
+// Ceiling is how much is written down as taken.
+func (c *Count) Ceiling() int64 { return c.ceiling }
+
+// Raise notes what was written down.
+func (c *Count) Raise(ceiling, covers int64) {
+	c.ceiling, c.covers = max(c.ceiling, ceiling), max(c.covers, covers)
+}
+
+// Take grants a call that Check let through.
+func (c *Count) Take(id uint64, price int64) {
+	c.inflight += price
+	c.newest = id
+}
+
+// Idle says whether the count is as good as a new one.
+func (c *Count) Idle(t *Terms, now int64) bool {
+	return c.used(t, now) == 0 && c.presumed == 0 && c.limit == 0 && c.reported == unreported && c.end == 0 && now >= c.covers
+}
+
+// View fills in what is known.
+func (c *Count) View(t *Terms, now int64) (limit, available, kept, resets int64) {
+	limit = c.granted(t)
+	kept = limit - t.usable(limit, false)
+	available = max(c.room(t, now, false), 0)
+	switch {
+	case t.Shape == ration.Bucket:
+		resets = c.full
+	case c.end > 0:
+		resets = c.end
+	case len(c.slots) > 0:
+		resets = c.slots[0].last + t.Period
+	}
+	return limit, available, kept, resets
+}
+
+// InFlight is what is under way.
+func (c *Count) InFlight() int64 { return c.inflight }

@@ -1,0 +1,167 @@
+// Package keeper is the port to whatever keeps count of rations that are data: a
+// call draws on several of them, and on all or on none.
+//
+//   - keeper.go: the port.
+//   - terms.go: a ration in the numbers that are counted with.
+//   - count.go, settle.go: the arithmetic of one count. The scripts of the keeper on
+//     Redis follow it rule by rule.
+//   - gate.go: who was told to stay away.
+//   - store.go: what is written down, so that no restart forgets what was spent.
+//
+// The upstream counts a call at some instant between its grant and its answer.
+// Nobody knows which, so a call is held from its grant to its answer, and counts
+// from its answer on: no window, wherever the upstream begins it, ever holds more
+// than was granted.
+package keeper
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"sluice/internal/ration"
+)
+
+// Draw is what a call takes of one count.
+type Draw struct {
+	Ration *ration.Ration
+	// Part tells the counts of a ration apart: whose it is. "" where there is one.
+	Part string
+	// Cost is what the call is thought to take, at least 1. What can never be had at
+	// once is asked for as all that there is.
+	Cost int
+	// Keep, if positive, replaces what the ration keeps for its owner.
+	Keep int
+}
+
+// Count names the count that is drawn on, within its group.
+func (d *Draw) Count() string { return CountName(d.Ration.Name, d.Part) }
+
+// longestPart is how long the name of a part may be that is stored as it is.
+const longestPart = 120
+
+// CountName names a ration's count of a part.
+func CountName(name, part string) string {
+	switch {
+	case part == "":
+		return name
+	case len(part) > longestPart:
+		sum := sha256.Sum256([]byte(part))
+		part = hex.EncodeToString(sum[:])
+	}
+	return name + "/" + part
+}
+
+// Ask is a request for one call.
+type Ask struct {
+	// Group has all that a call can draw on at once. In a cluster of servers a group
+	// lives in one place: a source's rations are one group where one of them is
+	// everybody's, and one for each owner elsewhere.
+	Group string
+	Draws []Draw
+	// Gate is who waits if the upstream wants to be left alone; "" is nobody.
+	Gate string
+	// Low is asked for by what is not urgent.
+	Low bool
+}
+
+// Reason says why nothing was granted.
+type Reason string
+
+// The reasons.
+const (
+	ReasonSpent      Reason = "spent"      // what may be taken is taken
+	ReasonKept       Reason = "kept"       // what is left is kept for the owner, or for what is urgent
+	ReasonConcurrent Reason = "concurrent" // too many calls are under way
+	ReasonParked     Reason = "parked"     // the upstream wants to be left alone
+	ReasonBackoff    Reason = "backoff"    // the same, and it did not say for how long
+	ReasonTrial      Reason = "trial"      // one call has gone first after a pause, the others wait for it
+)
+
+// Decision answers an Ask: a Permit, or who refuses, why, and the instant before
+// which asking again is pointless.
+type Decision struct {
+	Granted bool
+	Permit  Permit
+	RetryAt time.Time
+	Reason  Reason
+	// Refused names the count or the gate that refuses: of several the one that
+	// refuses for longest.
+	Refused string
+}
+
+// Permit stands for one granted call; it is held until it is settled.
+type Permit struct {
+	ID uint64
+	Ask
+	GrantedAt time.Time
+}
+
+// Outcome is what became of a call.
+type Outcome struct {
+	// Answers are by draw; without them every draw took what was asked for, and
+	// nothing is known.
+	Answers []Answer
+	// RetryAfter closes the gate for this long; Backoff closes it for a time that
+	// grows with every try. One call goes first then.
+	RetryAfter time.Duration
+	Backoff    bool
+	// Well is set when the call was answered as it should be.
+	Well bool
+}
+
+// Answer is what a call took of one count, and what the upstream told of it.
+type Answer struct {
+	// Free is set when it certainly took nothing.
+	Free bool
+	// Cost is what it took, 0 if that is as asked.
+	Cost int
+	// Limit, Left and Refill are what was told, 0 or not HasLeft if it was not.
+	Limit, Left, Refill int
+	HasLeft             bool
+	// In is how long after the answer the window ends, by the upstream's clock; 0 if
+	// that was not told. Window is how long such a window is.
+	In, Window time.Duration
+	// Part, if Moved, is the part that the call drew on in truth.
+	Part  string
+	Moved bool
+}
+
+func (a *Answer) known() bool { return a.HasLeft || a.Limit > 0 || a.In > 0 }
+
+// Window is what is known about one count, or about a gate, whose Count begins with
+// GatePrefix.
+type Window struct {
+	Group, Count string
+	Ration, Part string
+	Limit        int
+	// Available may be taken now, by what is urgent.
+	Available, InFlight, Kept int
+	// Reset is when something comes back, zero if nothing is taken.
+	Reset time.Time
+	// ParkedUntil is until when the gate is closed, and Parked why.
+	ParkedUntil time.Time
+	Parked      Reason
+}
+
+// Keeper grants and counts calls. It is safe for concurrent use, and so is its
+// count by several processes that share a server.
+type Keeper interface {
+	// Reserve grants the call on all its counts, in one step, or says who refuses and
+	// leaves no trace. An error means that a count cannot be trusted now: no call may
+	// be made.
+	Reserve(ctx context.Context, ask Ask) (Decision, error)
+	// Settle ends a permit. It goes on when ctx ends. A permit that is ended twice, or
+	// is not known any more, changes no count; what was told is learnt all the same.
+	// One without an ID is that of a call that was granted on other counts, and took
+	// something of these in truth.
+	Settle(ctx context.Context, p Permit, o Outcome) error
+	// Park closes a gate for some time; a longer pause stands.
+	Park(ctx context.Context, group, gate string, wait time.Duration) error
+	// Lift opens the gates of a group, and forgets what the upstream told of its counts:
+	// one call goes first through each gate that was closed.
+	Lift(ctx context.Context, group string) error
+	// Look tells what is known about the counts of a group.
+	Look(ctx context.Context, group string) ([]Window, error)
+}

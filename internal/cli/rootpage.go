@@ -19,7 +19,8 @@ func rootPage(w io.Writer, root *cobra.Command) {
 	for _, g := range root.Groups() {
 		title := strings.TrimSuffix(g.Title, ":")
 		for _, c := range root.Commands() {
-			if c.GroupID == g.ID && c.IsAvailableCommand() {
+			// What the last lines tell of needs no line of its own.
+			if c.GroupID == g.ID && c.IsAvailableCommand() && c.Name() != "version" {
 				fmt.Fprintln(w, shortened(fmt.Sprintf("%-8s %-9s %s", title, c.Name(), c.Short)))
 				title = ""
 			}

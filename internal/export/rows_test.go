@@ -131,6 +131,8 @@ type Pull struct {
 	Labels            []string   `json:"labels" parquet:"labels,list,optional"`
 	Assignees         []string   `json:"assignees" parquet:"assignees,list,optional"`
 	Milestone         *string    `json:"milestone" parquet:"milestone,optional,dict"`
+	ReviewRequests    []string   `json:"review_requests" parquet:"review_requests,list,optional"`
+	Reactions         *int64     `json:"reactions" parquet:"reactions,optional"`
 	Comments          *int64     `json:"comments" parquet:"comments,optional"`
 	Locked            *bool      `json:"locked" parquet:"locked,optional"`
 	Base              *string    `json:"base" parquet:"base,optional,dict"`

@@ -9,7 +9,7 @@ import (
 
 // children plans what is asked for each record of a page: the walks of the streams
 // that are of this one.
-func (c *call) children(res *source.Result, all []record) {
+func (c walk) children(res *source.Result, all []record) {
 	if len(c.stream.Children) == 0 {
 		return
 	}
@@ -34,7 +34,7 @@ func (c *call) children(res *source.Result, all []record) {
 // collected first.
 // What belongs to a record that was gone is read as a whole: pages that are as they
 // were would leave it flagged.
-func (c *call) child(res *source.Result, child *Stream, path string, p params) {
+func (c walk) child(res *source.Result, child *Stream, path string, p params) {
 	main := jobType(child, modeMain)
 	if child.perParent() || c.Cursors[cursorKey(main, path)].IsZero() {
 		res.Next = append(res.Next, c.s.spec(main, path, p, domain.ClassChild))
@@ -46,7 +46,7 @@ func (c *call) child(res *source.Result, child *Stream, path string, p params) {
 
 // sweepDue says whether it is time to look for what is gone. A complete first
 // collection is a look too.
-func (c *call) sweepDue(s *Stream, resource string) bool {
+func (c walk) sweepDue(s *Stream, resource string) bool {
 	if s.sweep == nil {
 		return false
 	}
@@ -61,7 +61,7 @@ func (c *call) sweepDue(s *Stream, resource string) bool {
 
 // besides plans, with the first page of a walk, what goes beside it: walks over the
 // records of all parents at once, and the stream's own sweep.
-func (c *call) besides(res *source.Result) {
+func (c walk) besides(res *source.Result) {
 	if c.mode != modeMain || c.p.Tag != "" {
 		return
 	}
@@ -72,7 +72,7 @@ func (c *call) besides(res *source.Result) {
 		if child.perParent() {
 			continue
 		}
-		all := &call{Call: c.Call, s: c.s, operation: operation{child, modeAll}}
+		all := walk{&call{Call: c.Call, s: c.s, operation: operation{child, modeAll}}}
 		all.Job.Type = jobType(child, modeAll)
 		if since := all.since(); since != 0 {
 			res.Next = append(res.Next, c.s.spec(all.Job.Type, rootResource, params{Since: since}, domain.ClassWalk))

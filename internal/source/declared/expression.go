@@ -48,12 +48,12 @@ func (n names) with(more names) names {
 }
 
 // compile compiles an expression; the error says what is wrong with it in a line.
-func compile(text string, known names, options ...expr.Option) (*expression, error) {
+func compile(text string, known names) (*expression, error) {
 	env := make(map[string]any, len(known))
 	for name, v := range known {
 		env[name] = v
 	}
-	options = append([]expr.Option{expr.Env(env), expr.MaxNodes(mostNodes)}, options...)
+	options := []expr.Option{expr.Env(env), expr.MaxNodes(mostNodes)}
 	for _, name := range refused {
 		options = append(options, expr.DisableBuiltin(name))
 	}

@@ -38,12 +38,12 @@ func (c *call) understand(a *answer) source.Result {
 	case code == http.StatusOK && c.mode == modeOwner:
 		return c.readOwner(a)
 	case code == http.StatusOK:
-		return c.readPage(a)
+		return walk{c}.readPage(a)
 	case code == http.StatusNoContent:
 		a.json = gjson.Parse("[]")
-		return c.walked(a, nil)
+		return walk{c}.walked(a, nil)
 	case code == http.StatusNotModified:
-		return c.unchanged()
+		return walk{c}.unchanged()
 	case code >= 300 && code < 400:
 		return c.moved(a)
 	case code == http.StatusUnauthorized:
@@ -112,7 +112,7 @@ func (c *call) apply(r rule, a *answer) source.Result {
 		if c.stream == nil {
 			return source.Result{Verdict: source.Done, Next: c.s.roots()}
 		}
-		return c.walked(a, nil)
+		return walk{c}.walked(a, nil)
 	case "gone":
 		return c.goneParent(a)
 	case "stop":

@@ -24,7 +24,7 @@ type follow struct {
 	wrong string
 }
 
-func (c *call) follow(a *answer, all []record, shown int) follow {
+func (c walk) follow(a *answer, all []record, shown int) follow {
 	p := &c.request.page
 	f := follow{total: -1}
 	if n, ok := c.number(a, p.total); ok {
@@ -56,7 +56,7 @@ func (c *call) follow(a *answer, all []record, shown int) follow {
 
 // next is where the page behind this one begins. Shown is how many records the page
 // had, kept or not.
-func (c *call) next(a *answer, all []record, shown int, f *follow) string {
+func (c walk) next(a *answer, all []record, shown int, f *follow) string {
 	p := &c.request.page
 	if p.more != "" {
 		if more := at(a.json, p.more); more.Exists() && !more.Bool() {
@@ -101,7 +101,7 @@ func (c *call) next(a *answer, all []record, shown int, f *follow) string {
 }
 
 // pageAt is the position of a page of those that are told apart by number.
-func (c *call) pageAt(page int) string {
+func (c walk) pageAt(page int) string {
 	p := &c.request.page
 	if p.kind == pageOffset {
 		return posNumber + strconv.Itoa(p.start+page*p.size)
@@ -110,7 +110,7 @@ func (c *call) pageAt(page int) string {
 }
 
 // named is the position of an address that the upstream names.
-func (c *call) named(address string) string {
+func (c walk) named(address string) string {
 	if address == "" {
 		return ""
 	}
@@ -122,7 +122,7 @@ func (c *call) named(address string) string {
 }
 
 // number is a count of the answer.
-func (c *call) number(a *answer, of place) (int, bool) {
+func (c walk) number(a *answer, of place) (int, bool) {
 	text := ""
 	switch {
 	case of.header != "":
@@ -194,6 +194,6 @@ func relates(text, rel string) bool {
 }
 
 // failed is a walk that cannot go on.
-func (c *call) failed(why string) source.Result {
+func (c walk) failed(why string) source.Result {
 	return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "%s", why)}
 }

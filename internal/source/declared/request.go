@@ -39,7 +39,7 @@ func (c *call) begin() (err error) {
 		return nil
 	}
 	if c.first() && c.p.Tag == "" && c.p.Since == 0 {
-		c.p.Since = c.since()
+		c.p.Since = walk{c}.since()
 	}
 	switch {
 	case c.mode == modeSweep:

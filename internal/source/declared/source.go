@@ -269,7 +269,7 @@ func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
 	if none != nil {
 		return *none
 	}
-	c.answered(a)
+	walk{c}.answered(a)
 	res := c.understand(a)
 	res.Quota = s.rateOf(a, res.Quota)
 	res.Quota.Told = c.told(a)

@@ -19,9 +19,12 @@ import (
 // the first page tells how many there are, a first collection plans all pages at once;
 // later ones go page by page, which is where absences are found.
 
+// walk is a call that reads a page of one.
+type walk struct{ *call }
+
 // since is the instant that the walk asks for changes since, zero if it reads
 // everything: in seconds.
-func (c *call) since() int64 {
+func (c walk) since() int64 {
 	if c.mode == modeSweep || c.stream.listing() {
 		return 0
 	}
@@ -40,7 +43,7 @@ func (c *call) since() int64 {
 
 // earliestFirst is the earliest instant up to which any parent's first collection is
 // complete: where a walk over all of them begins.
-func (c *call) earliestFirst() (earliest time.Time) {
+func (c walk) earliestFirst() (earliest time.Time) {
 	prefix := cursorKey(jobType(c.stream, modeMain), c.stream.Parent.Name+":")
 	for key, at := range c.Cursors {
 		if strings.HasPrefix(key, prefix) && (earliest.IsZero() || at.Before(earliest)) {
@@ -53,7 +56,7 @@ func (c *call) earliestFirst() (earliest time.Time) {
 // apartDone is the instant of a first collection whose pages were all planned at
 // once, if every one of them was stored. Each leaves a mark that says of how many it
 // is one.
-func (c *call) apartDone(typ, resource string) time.Time {
+func (c walk) apartDone(typ, resource string) time.Time {
 	prefix := cursorKey(typ, resource) + " page "
 	met := map[string]int{}
 	earliest := map[string]time.Time{}
@@ -78,7 +81,7 @@ func (c *call) apartDone(typ, resource string) time.Time {
 
 // answered settles, with a walk's first page, the instant that it stands for: the
 // run's, or the upstream's clock where ours is ahead of it.
-func (c *call) answered(a *answer) {
+func (c walk) answered(a *answer) {
 	if c.p.Start == 0 {
 		c.p.Start = c.s.serverTime(a).Unix()
 	}
@@ -92,7 +95,7 @@ func (c *call) answered(a *answer) {
 	c.p.At = at.Unix()
 }
 
-func (c *call) readPage(a *answer) source.Result {
+func (c walk) readPage(a *answer) source.Result {
 	if !a.json.Exists() {
 		return c.malformed(a, "")
 	}
@@ -104,7 +107,7 @@ func (c *call) readPage(a *answer) source.Result {
 }
 
 // walked is a page that was read.
-func (c *call) walked(a *answer, all []record) source.Result {
+func (c walk) walked(a *answer, all []record) source.Result {
 	res := source.Result{Verdict: source.Done, Items: len(all)}
 	f := c.follow(a, all, c.shown(a, all))
 	if f.wrong != "" {
@@ -147,7 +150,7 @@ func (c *call) walked(a *answer, all []record) source.Result {
 }
 
 // shown is how many records the page had, those included that were not kept.
-func (c *call) shown(a *answer, all []record) int {
+func (c walk) shown(a *answer, all []record) int {
 	if c.stream.where == nil {
 		return len(all)
 	}
@@ -157,7 +160,7 @@ func (c *call) shown(a *answer, all []record) int {
 }
 
 // listingWalk says whether the walk reads the whole stream.
-func (c *call) listingWalk() bool {
+func (c walk) listingWalk() bool {
 	return c.mode == modeSweep || c.mode == modeMain && c.p.Since == 0 && !c.stream.followed()
 }
 
@@ -170,13 +173,13 @@ const (
 )
 
 // anew begins the walk once more, and reads every page.
-func (c *call) anew(tag string) domain.JobSpec {
+func (c walk) anew(tag string) domain.JobSpec {
 	p := params{Parents: c.p.Parents, Since: c.p.Since, Tag: strings.TrimPrefix(c.p.Tag+"."+tag, "."), Full: true}
 	return c.s.spec(c.Job.Type, c.Job.Resource, p, domain.ClassWalk)
 }
 
 // goOn plans the pages that follow, or says what the end of the walk proves.
-func (c *call) goOn(res *source.Result, f follow, all []record) {
+func (c walk) goOn(res *source.Result, f follow, all []record) {
 	p := &c.request.page
 	switch {
 	case c.p.Apart:
@@ -211,12 +214,12 @@ func (c *call) goOn(res *source.Result, f follow, all []record) {
 const mostAtOnce = 10_000
 
 // begun says whether an earlier run has walked the stream.
-func (c *call) begun() bool {
+func (c walk) begun() bool {
 	return !c.Cursors[cursorKey(c.Job.Type, c.Job.Resource)].IsZero() || c.mode == modeSweep
 }
 
 // allAtOnce plans every page that the first one announced.
-func (c *call) allAtOnce(res *source.Result, f follow) {
+func (c walk) allAtOnce(res *source.Result, f follow) {
 	c.p.Pages = f.pages
 	for page := 1; page < f.pages; page++ {
 		next := c.p
@@ -231,7 +234,7 @@ func (c *call) allAtOnce(res *source.Result, f follow) {
 }
 
 // markApart notes that one of several pages is stored, where that must be known.
-func (c *call) markApart(res *source.Result) {
+func (c walk) markApart(res *source.Result) {
 	if c.stream.listing() || c.p.Pages == 0 {
 		return
 	}
@@ -239,12 +242,12 @@ func (c *call) markApart(res *source.Result) {
 	res.Cursors = append(res.Cursors, c.cursorAt(key, c.p.At))
 }
 
-func (c *call) cursorAt(key string, at int64) domain.Cursor {
+func (c walk) cursorAt(key string, at int64) domain.Cursor {
 	return domain.Cursor{AccountID: c.Run.AccountID, Resource: key, At: unix(at)}
 }
 
 // complete is the end of a walk whose pages followed one another.
-func (c *call) complete(res *source.Result) {
+func (c walk) complete(res *source.Result) {
 	res.Cursors = append(res.Cursors, c.cursorAt(cursorKey(c.Job.Type, c.Job.Resource), c.p.At))
 	if !c.listingWalk() || c.p.Doubt {
 		return
@@ -259,14 +262,14 @@ func (c *call) complete(res *source.Result) {
 	}
 }
 
-func (c *call) absence(of *Stream, resource string, since time.Time) document.Absence {
+func (c walk) absence(of *Stream, resource string, since time.Time) document.Absence {
 	return document.Absence{
 		Account: c.Run.AccountID, Repository: c.s.container(resource), Kind: c.s.file.Kind(of), Why: document.GoneDeleted, Since: since, NotSeenSince: since,
 	}
 }
 
 // goneRecord lets everything that belongs to a record go with it.
-func (c *call) goneRecord(res *source.Result, of *Stream, path string, since time.Time) {
+func (c walk) goneRecord(res *source.Result, of *Stream, path string, since time.Time) {
 	res.Cursors = append(res.Cursors, c.cursorAt(goneMark+" "+path, since.Unix()))
 	for _, child := range of.Children {
 		res.Absences = append(res.Absences, c.absence(child, path, since))
@@ -281,7 +284,7 @@ func (c *call) goneRecord(res *source.Result, of *Stream, path string, since tim
 
 // listed are the records of a stream, below a resource, that walks have had and
 // that were not found gone since.
-func (c *call) listed(resource string, of *Stream) []string {
+func (c walk) listed(resource string, of *Stream) []string {
 	prefix := listedMark + " " + recordPath(resource, of.Name, "")
 	var all []string
 	for key, at := range c.Cursors {
@@ -299,7 +302,7 @@ func (c *call) listed(resource string, of *Stream) []string {
 }
 
 // unmet are the records that the walk should meet, where others belong to them.
-func (c *call) unmet() []string {
+func (c walk) unmet() []string {
 	if len(c.stream.Children) == 0 || !c.listingWalk() {
 		return nil
 	}
@@ -307,7 +310,7 @@ func (c *call) unmet() []string {
 }
 
 // unchanged lets a page that is as it was stand for itself.
-func (c *call) unchanged() source.Result {
+func (c walk) unchanged() source.Result {
 	// Whether it is free is not known: most upstreams count it.
 	res := source.Result{Verdict: source.Done}
 	if c.Stored == nil || c.tag == "" {
@@ -326,7 +329,7 @@ func (c *call) unchanged() source.Result {
 
 // remember keeps a page's tag, so that a later run can ask whether it changed. A walk
 // that began anew keeps none.
-func (c *call) remember(a *answer, res *source.Result, f follow, items int) {
+func (c walk) remember(a *answer, res *source.Result, f follow, items int) {
 	tag := a.header.Get("Etag")
 	if tag == "" || len(tag) > 500 || !c.stream.etag || c.mode != modeMain || c.p.Tag != "" {
 		return

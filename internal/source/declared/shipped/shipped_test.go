@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"testing"
 
-	"sluice/internal/document"
 	"sluice/internal/source/declared"
 	"sluice/internal/source/declared/shipped"
 	"sluice/internal/sources"
@@ -32,7 +31,7 @@ func TestShipped(t *testing.T) {
 		}
 		kinds = append(kinds, f.Describe().Kinds...)
 	}
-	if err := document.Kinds(kinds).Check(); err != nil {
+	if err := kinds.Check(); err != nil {
 		t.Error(err)
 	}
 	if _, there := shipped.File("nothing"); there {

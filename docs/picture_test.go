@@ -43,7 +43,7 @@ var groups = []group{
 	{"simulated upstreams", 2, []string{"internal/simulator/*", "internal/load", "internal/verify"}},
 	{"the work", 3, []string{"internal/engine", "internal/engine/*", "internal/refresh", "internal/timer", "internal/stats"}},
 	{"ports", 4, []string{
-		"internal/state", "internal/document", "internal/dispatch", "internal/due", "internal/quota", "internal/quota/rate", "internal/source",
+		"internal/state", "internal/document", "internal/dispatch", "internal/due", "internal/quota", "internal/quota/rate", "internal/ration/keeper", "internal/source",
 		"internal/watch",
 	}},
 	{"the ground", 5, []string{"internal/domain"}},

@@ -51,7 +51,7 @@ func (u *upstream) refill() float64 {
 // window lets the window of an instant begin.
 func (u *upstream) window(now time.Duration) {
 	if u.aligned {
-		if begins := (now+u.phase)/u.Every.Length*u.Every.Length - u.phase; begins != u.begins || !u.begun {
+		if begins := (now + u.phase).Truncate(u.Every.Length) - u.phase; begins != u.begins || !u.begun {
 			u.begins, u.used = begins, 0
 		}
 		u.begun = true

@@ -60,6 +60,7 @@ type Orchestrator interface {
 type AccountKeeper interface {
 	Signup(ctx context.Context, s engine.Signup) (domain.Account, domain.Run, error)
 	PutAccount(ctx context.Context, s engine.Signup) (domain.Account, error)
+	Inspect(ctx context.Context, s engine.Signup) (source.Allowance, error)
 	PauseAccount(ctx context.Context, id int64, reason string) error
 	ResumeAccount(ctx context.Context, id int64) error
 	ReserveForOwner(ctx context.Context, id int64, floor int, hours domain.Hours) (domain.Account, error)

@@ -25,6 +25,12 @@ type Description struct {
 	// Credential says, for people, what may stand in the place of a token; "" if
 	// nothing does.
 	Credential string
+	// Elsewhere tells where other programs have a credential for the upstream that
+	// is set; nil if nowhere.
+	Elsewhere func(Settings) Elsewhere
+	// AppCredential is the credential of an app, or why there can be none; nil if
+	// the upstream has no apps.
+	AppCredential func(App) (string, error)
 	// Hook is how the upstream tells of changes; nil if it does not.
 	Hook *Hook
 	// Settings are what can be set about it.

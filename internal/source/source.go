@@ -7,6 +7,7 @@
 //
 //   - source.go: a Source, which is collected in runs of many calls.
 //   - records.go: Records, which are asked for by key and kept fresh.
+//   - inspect.go: what a credential allows, and where people have one.
 //   - describe.go: what a source declares: kinds of documents and their columns,
 //     rations, webhooks, and how it is opened.
 //   - settings.go: what can be set about a source.

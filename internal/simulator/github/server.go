@@ -29,6 +29,7 @@ type Server struct {
 
 	tokensMu sync.RWMutex
 	revoked  map[string]bool
+	grants   map[string]grant
 }
 
 // New builds a simulator; the same options give the same world. It panics when

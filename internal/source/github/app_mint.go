@@ -126,9 +126,15 @@ func (s *Source) readToken(a *answer) *installationToken {
 	if value == "" || strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }) || life <= 0 {
 		return nil
 	}
-	return &installationToken{
+	token := &installationToken{
 		value: value, expiresAt: now.Add(life), refreshAt: now.Add(life - min(refreshMargin, life/2)),
+		selected: body.Get("repository_selection").String() == "selected",
 	}
+	body.Get("permissions").ForEach(func(name, _ gjson.Result) bool {
+		token.permissions = append(token.permissions, strings.Clone(name.String()))
+		return true
+	})
+	return token
 }
 
 // mintFailure is where every answer that brings no token gets its meaning:

@@ -60,7 +60,8 @@ func (d Description) Quota(floor int) quota.Config {
 }
 
 // Hook is how an upstream tells of changes: by requests to this program, signed
-// with HMAC-SHA256 as sha256=HEX.
+// with HMAC-SHA256 as sha256=HEX. What follows from them says a source that is
+// Hooked.
 type Hook struct {
 	// Setting is where the secret comes from that they are signed with.
 	Setting string
@@ -71,9 +72,6 @@ type Hook struct {
 	EventHeader, SignatureHeader, DeliveryHeader string
 	// Trial is the event that only tries out whether somebody is here.
 	Trial string
-	// Logins lists the accounts that an event is about, by its media type and text;
-	// what it cannot read is about nobody.
-	Logins func(mediaType string, text []byte) []string
 }
 
 // Registration is a source as the program knows it before it is opened: what it

@@ -46,19 +46,19 @@ func untold(pageKey string) string {
 // Notices implements source.Hooked. The account that owns the repository and the one
 // that the repository is are told; an event that names no repository, or none by its
 // id, lets all whom it names be collected.
-func (s *Source) Notices(e source.Event) []source.Notice {
+func (g *upstream) Notices(e source.Event) []source.Notice {
 	text := hookPayload(e.MediaType, e.Text)
 	if !gjson.ValidBytes(text) || !gjson.ParseBytes(text).IsObject() {
 		return nil
 	}
 	event := gjson.ParseBytes(text)
-	n := notice{s: s, event: event, action: event.Get("action").String(), tag: hookTag + hookName(e)}
+	n := notice{opt: &g.opt, event: event, action: event.Get("action").String(), tag: hookTag + hookName(e)}
 	n.repo = hookRepository(event.Get("repository"))
 	organization := event.Get("organization.login").String()
 	switch jobs := hookJobs[e.Name]; {
 	case n.repo.ID == 0 && organization != "" && aboutOrganization[e.Name]:
 		return []source.Notice{{Login: organization, Jobs: n.organization(organization)}}
-	case n.repo.ID == 0 || n.repo.Node == "" || s.opt.OnlyOwnCommits:
+	case n.repo.ID == 0 || n.repo.Node == "" || g.opt.OnlyOwnCommits:
 		return everybody(event)
 	case jobs == nil:
 		// Nothing is collected of what it is about.
@@ -114,7 +114,7 @@ func hookRepository(v gjson.Result) repository {
 
 // notice is an event being turned into jobs.
 type notice struct {
-	s      *Source
+	opt    *Options
 	event  gjson.Result
 	action string
 	tag    string
@@ -126,7 +126,7 @@ type notice struct {
 func (n notice) all(jobs func(*notice) []domain.JobSpec) (all []source.Notice) {
 	for _, login := range []string{n.event.Get("repository.owner.login").String(), n.repo.Name} {
 		n.login = login
-		if login == "" || !isRepository(login) && !n.s.opt.Filter.takes(&n.repo) {
+		if login == "" || !isRepository(login) && !n.opt.Filter.takes(&n.repo) {
 			continue
 		}
 		n.repo.External = false

@@ -38,7 +38,7 @@ var hookJobs = map[string]func(*notice) []domain.JobSpec{
 // job makes a job for the event's repository. Without GraphQL all that it would be
 // asked for is left to a look at the repository.
 func (n *notice) job(p params, typ, bucket string) []domain.JobSpec {
-	if bucket == BucketGraphQL && n.s.opt.NoGraphQL {
+	if bucket == BucketGraphQL && n.opt.NoGraphQL {
 		return n.look()
 	}
 	ref := n.repo.repoRef
@@ -53,7 +53,7 @@ func (n *notice) look() []domain.JobSpec {
 	return []domain.JobSpec{p.spec(CheckRepo, userResource(n.login), p.key(ref.resource()), BucketCore)}
 }
 
-func (n *notice) wants(resource string) bool { return slices.Contains(n.s.opt.Resources, resource) }
+func (n *notice) wants(resource string) bool { return slices.Contains(n.opt.Resources, resource) }
 
 // list reads a list of the repository again, if it is collected.
 func (n *notice) list(resource, typ string) []domain.JobSpec {
@@ -108,7 +108,7 @@ func (n *notice) pullOf(node string) []domain.JobSpec {
 // review asks for the one pull request, and for the reviews of those that changed.
 func (n *notice) review() []domain.JobSpec {
 	jobs := n.pull()
-	if n.wants("reviews") && !n.s.opt.NoGraphQL {
+	if n.wants("reviews") && !n.opt.NoGraphQL {
 		jobs = append(jobs, n.job(params{}, RepoReviews, BucketGraphQL)...)
 	}
 	return jobs
@@ -176,7 +176,7 @@ const fewThings = 1000
 
 // sweep looks for what was deleted, in a repository that has about so many things.
 func (n *notice) sweep(typ string, number int64) []domain.JobSpec {
-	if max(number, n.event.Get("repository.open_issues_count").Int()) > fewThings || n.s.opt.SweepEvery < 0 {
+	if max(number, n.event.Get("repository.open_issues_count").Int()) > fewThings || n.opt.SweepEvery < 0 {
 		return nil
 	}
 	return n.job(params{}, typ, BucketCore)

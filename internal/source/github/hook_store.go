@@ -75,7 +75,7 @@ func (c *call) listedBefore() bool {
 // storeEvent stores what an event told. It makes no call. That the thing was there
 // is known of the instant at which it changed last: what was found gone later stays
 // gone.
-func (s *Source) storeEvent(c *call) source.Result {
+func (c *call) storeEvent(s *Source) source.Result {
 	res := source.Result{Verdict: source.Done, Free: true}
 	if c.p.Event == nil {
 		return malformedEvent("it tells nothing")

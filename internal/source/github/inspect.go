@@ -26,7 +26,7 @@ const (
 
 // Inspection implements source.Inspector: the target is looked at, by REST, whose
 // answers tell the scopes of a token.
-func (s *Source) Inspection(login string) domain.JobSpec {
+func (g *upstream) Inspection(login string) domain.JobSpec {
 	typ := UserProfile
 	if isRepository(login) {
 		typ = DiscoverTarget
@@ -38,12 +38,12 @@ func (s *Source) Inspection(login string) domain.JobSpec {
 
 // Inspect implements source.Inspector.
 func (s *Source) Inspect(ctx context.Context, in source.Call) (source.Result, source.Allowance) {
-	res, found := s.inspect(ctx, in)
+	res, found := inspect(ctx, s, in)
 	hide(res.Failure, in.Token)
 	return res, found
 }
 
-func (s *Source) inspect(ctx context.Context, in source.Call) (res source.Result, found source.Allowance) {
+func inspect(ctx context.Context, s *Source, in source.Call) (res source.Result, found source.Allowance) {
 	op, _ := operationFor(in.Job.JobSpec)
 	c := s.newCall(in, params{})
 	var none *source.Result

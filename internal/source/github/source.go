@@ -265,7 +265,7 @@ func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
 		return res
 	}
 	if in.Job.Type == StoreEvent {
-		return s.storeEvent(c)
+		return c.storeEvent(s)
 	}
 	var none *source.Result
 	if c.access, none = s.authorise(ctx, in.Token); none != nil {

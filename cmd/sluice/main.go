@@ -24,7 +24,7 @@ import (
 func main() {
 	app := &cli.App{
 		In:  os.Stdin,
-		Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Environ: os.Environ, Now: time.Now,
+		Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Environ: os.Environ, Now: time.Now, Execute: cli.Execute,
 		Open: open, Load: openLoad, Check: check, Holder: sqlite.Holder, HasData: hasData, Ask: ask, CheckLogin: sources.CheckLogin,
 		Version: version(), Build: build(), Keep: keeper(), DefaultFiles: config.DefaultFiles(os.LookupEnv),
 	}

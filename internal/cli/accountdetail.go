@@ -18,27 +18,34 @@ import (
 )
 
 func (a accountCommands) accountAdd(o *options) *cobra.Command {
-	var tokenFile, source string
-	c := &cobra.Command{Use: "add LOGIN", Short: "Add an account without collecting it yet, or renew its token", Args: oneAccount,
+	var source string
+	var from credentialFlags
+	var unchecked bool
+	c := &cobra.Command{Use: "add TARGET", Short: "Add an account without collecting it yet, or renew its token",
+		Long: "Add an account without collecting it yet, or renew its token. " + credentialHelp() +
+			"\nThe upstream is asked with one call what the token allows; what it does not is said.",
+		Args: oneAccount,
 		RunE: func(c *cobra.Command, args []string) error {
-			token, err := a.tokenOf(tokenFile, args[0])
+			token, err := a.credential(c.Context(), o, from, args[0])
 			if err != nil {
 				return err
 			}
 			return a.within(c.Context(), o, toBegin, func(s *session) error {
-				added, err := s.AddAccount(c.Context(), wire.SignupRequest{Source: source, Login: args[0], Token: token})
+				added, err := s.AddAccount(c.Context(), wire.SignupRequest{Source: source, Login: args[0], Token: token, Check: checking(unchecked)})
 				if err != nil {
 					return err
 				}
 				if o.json() {
-					return printJSON(a.Out, added.Account)
+					return printJSON(a.Out, wire.AccountAnswer{Account: added.Account, Credential: added.Credential})
 				}
 				say(a.Out, "account %d: %s at %s is %s; `sluice collect %s` collects it\n",
 					added.Account.ID, added.Account.Login, added.Account.Source, added.Account.State, added.Account.Login)
+				a.sayAllowance(added.Credential)
 				return nil
 			})
 		}}
-	c.Flags().StringVar(&tokenFile, "token-file", "", "`FILE` with the token, or with lines: login token; - reads the standard input")
+	from.register(c)
+	c.Flags().BoolVar(&unchecked, "no-check", false, "do not ask the upstream what the token allows")
 	c.Flags().StringVar(&source, "source", sources.Collected()[0].Name, "where the account is")
 	return c
 }
@@ -192,8 +199,13 @@ func (a *App) readSecrets(file string) ([]byte, error) {
 		}
 		return io.ReadAll(io.LimitReader(a.In, mostOfToken))
 	}
-	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 && info.Mode().IsRegular() {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 && info.Mode().IsRegular() {
 		say(a.screen, "sluice: warning: others can read %s (mode %04o); `chmod 600 %s` keeps its tokens to you\n", file, info.Mode().Perm(), file)
 	}
-	return os.ReadFile(file)
+	return io.ReadAll(io.LimitReader(f, mostOfToken))
 }

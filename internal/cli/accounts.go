@@ -84,14 +84,18 @@ func (a accountCommands) accountMove(o *options, verb, short string, move func(c
 
 func (a accountCommands) accountSet(o *options) *cobra.Command {
 	var keep int
-	var hours, tokenFile string
+	var hours string
+	var from credentialFlags
+	var unchecked bool
 	c := &cobra.Command{Use: "set LOGIN", Short: "Renew an account's token, or set what is kept for its owner",
+		Long: "Renew an account's token, or set what is kept for its owner. A paused account resumes with a\nnew token. " +
+			"The upstream is asked with one call what it allows.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("`%s` takes one login or account id", c.CommandPath())
 			}
-			if f := c.Flags(); !f.Changed("keep") && !f.Changed("hours") && !f.Changed("token-file") {
-				return usage("`%s` needs --token-file, --keep or --hours", c.CommandPath())
+			if f := c.Flags(); !f.Changed("keep") && !f.Changed("hours") && !from.given() {
+				return usage("`%s` needs --token-file or another way to give a token, --keep or --hours", c.CommandPath())
 			}
 			return nil
 		},
@@ -103,12 +107,12 @@ func (a accountCommands) accountSet(o *options) *cobra.Command {
 			if c.Flags().Changed("hours") {
 				settings.Hours = &hours
 			}
-			if c.Flags().Changed("token-file") {
-				token, err := a.tokenOf(tokenFile, args[0])
+			if from.given() {
+				token, err := a.credential(c.Context(), o, from, args[0])
 				if err != nil {
 					return err
 				}
-				settings.Token = &token
+				settings.Token, settings.Check = &token, checking(unchecked)
 			}
 			return a.changing(c.Context(), o, func(s *session) error {
 				account, err := s.SetAccount(c.Context(), args[0], settings)
@@ -118,18 +122,20 @@ func (a accountCommands) accountSet(o *options) *cobra.Command {
 				return a.showSettings(o, account, settings)
 			})
 		}}
-	c.Flags().StringVar(&tokenFile, "token-file", "", "`FILE` with the account's new token, or with lines: login token; - reads the standard input; a paused account resumes with it")
+	from.register(c)
+	c.Flags().BoolVar(&unchecked, "no-check", false, "do not ask the upstream what a new token allows")
 	c.Flags().IntVar(&keep, "keep", 0, "calls of each quota window; 0 means what --floor of the service says")
 	c.Flags().StringVar(&hours, "hours", "", "a time of day, such as 09:00-18:00 or 09:00-18:00 Asia/Seoul; empty for none")
 	return c
 }
 
-func (a accountCommands) showSettings(o *options, account domain.Account, changed wire.AccountSettings) error {
+func (a accountCommands) showSettings(o *options, account wire.AccountAnswer, changed wire.AccountSettings) error {
 	if o.json() {
 		return printJSON(a.Out, account)
 	}
 	if changed.Token != nil {
 		say(a.Out, "the token of %s is renewed; the account is %s\n", account.Login, account.State)
+		a.sayAllowance(account.Credential)
 	}
 	if changed.Floor != nil || changed.Hours != nil {
 		say(a.Out, "the owner of %s keeps %d calls of each window, and the hours %s\n",

@@ -6,7 +6,7 @@
 //   - session.go: how a command finds a service, or opens one.
 //   - help.go, examples.go, misuse.go: help pages, and what is said of mistakes.
 //   - A file for each command or group of them, with a type that embeds App:
-//     collect.go (with dryrun.go, results.go, tokens.go), accounts.go and
+//     collect.go (with dryrun.go, results.go, tokens.go, credential.go), accounts.go and
 //     schedules.go, runs.go, jobs.go, quota.go, timers.go, snapshots.go (with dead
 //     letters), archive.go, access.go (tokens and the audit log), stats.go, doc.go, changes.go, export.go, sql.go, up.go, doctor.go, health.go,
 //     demo.go and demorefresh.go, simulate.go and simmaplestory.go, load.go.
@@ -96,6 +96,8 @@ type App struct {
 	// Sleep waits between two looks, and reports false when ctx ended first; nil
 	// sleeps.
 	Sleep func(ctx context.Context, d time.Duration) bool
+	// Execute runs another program and returns what it prints; nil runs none.
+	Execute func(ctx context.Context, command []string) ([]byte, error)
 	// Open assembles a service; it is not started yet.
 	Open func(context.Context, ServiceOptions) (*Service, error)
 	// Check examines a data folder without changing it.

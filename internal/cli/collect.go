@@ -20,7 +20,8 @@ import (
 type collectCommand struct{ *App }
 
 func (a collectCommand) collect(o *options) *cobra.Command {
-	var tokenFile, targetFile, sourceFile string
+	var targetFile, sourceFile string
+	var credentials credentialFlags
 	var dry bool
 	var set []string
 	from := sources.Collected()[0]
@@ -31,7 +32,7 @@ func (a collectCommand) collect(o *options) *cobra.Command {
 			"organisations by their login, single repositories as OWNER/REPO. If it is\n" +
 			"interrupted, the same command resumes where it stopped. The token comes from\n" +
 			tokenVariable() + " or --token-file (one token, or lines: login token), or was stored by\n" +
-			"`sluice account add`. " + from.Credential,
+			"`sluice account add`. " + from.Credential + "\n" + credentialHelp(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 && targetFile == "" {
 				return usage("collect needs at least one target, such as `sluice collect octocat` or `sluice collect golang/go`")
@@ -49,7 +50,8 @@ func (a collectCommand) collect(o *options) *cobra.Command {
 			}
 			o.uncounted = of != nil
 			// An account that was added has its token already.
-			requests, err := a.requests(o, of, logins, tokenFile, tokenFile == "" && !dry && a.mayHaveAccounts(o))
+			stored := !credentials.given() && !dry && a.mayHaveAccounts(o)
+			requests, err := a.requests(c.Context(), o, of, logins, credentials, stored)
 			if err != nil {
 				return err
 			}
@@ -64,7 +66,7 @@ func (a collectCommand) collect(o *options) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&tokenFile, "token-file", "", "`FILE` with one token, or with lines: login token")
+	credentials.register(c)
 	c.Flags().StringVar(&targetFile, "targets", "", "`FILE` with a target on each line; # begins a comment")
 	c.Flags().StringVar(&sourceFile, "source", "", "`FILE` that describes the source, or the name of one that comes with the program")
 	c.Flags().StringArrayVar(&set, "set", nil, "`NAME=VALUE` of the source's config, or base=URL")
@@ -101,13 +103,17 @@ func (a collectCommand) mayHaveAccounts(o *options) bool {
 
 // requests are what is to be collected: accounts of a source of the program, or of one
 // that a file describes.
-func (a collectCommand) requests(o *options, of *collected, logins []string, tokenFile string, stored bool) ([]engine.Signup, error) {
+func (a collectCommand) requests(ctx context.Context, o *options, of *collected, logins []string, credentials credentialFlags, stored bool) ([]engine.Signup, error) {
 	if of == nil {
-		tokens, err := a.readTokens(tokenFile)
+		tokens, err := a.tokens(ctx, o, credentials)
 		if err != nil {
 			return nil, err
 		}
-		return a.signups(logins, tokens, stored)
+		return a.signups(ctx, o, logins, tokens, stored)
+	}
+	tokenFile, err := credentials.fileOnly()
+	if err != nil {
+		return nil, err
 	}
 	tokens, err := of.tokens(a.App, tokenFile)
 	if err != nil {
@@ -128,9 +134,9 @@ func (a collectCommand) requests(o *options, of *collected, logins []string, tok
 }
 
 // signups checks every login and finds its token before anything is begun; those
-// without one are left to what is stored, if that may be. Logins that were given
-// twice are collected once.
-func (a collectCommand) signups(logins []string, tokens tokens, stored bool) ([]engine.Signup, error) {
+// without one are left to what is stored, if that may be, or get the one that other
+// programs have. Logins that were given twice are collected once.
+func (a collectCommand) signups(ctx context.Context, o *options, logins []string, tokens tokens, stored bool) ([]engine.Signup, error) {
 	requests := make([]engine.Signup, 0, len(logins))
 	seen := map[string]bool{}
 	for _, login := range logins {
@@ -139,8 +145,14 @@ func (a collectCommand) signups(logins []string, tokens tokens, stored bool) ([]
 			return nil, fmt.Errorf("%q: %w", login, err)
 		}
 		token, err := tokens.of(login)
-		if err != nil && !stored {
+		if err != nil && tokens.given {
 			return nil, err
+		}
+		if err != nil && !stored {
+			if tokens.all, err = a.borrowed(ctx, o, login); err != nil {
+				return nil, err
+			}
+			token = tokens.all
 		}
 		if name := strings.ToLower(login); !seen[name] {
 			seen[name] = true
@@ -189,7 +201,7 @@ func (a collectCommand) collectIn(ctx context.Context, s *session, o *options, r
 	order := make([]int64, len(requests))
 	for i, request := range requests {
 		var err error
-		if order[i], err = a.begin(ctx, s, request); err != nil {
+		if order[i], err = a.begin(ctx, s, o, request); err != nil {
 			return err
 		}
 	}
@@ -224,15 +236,23 @@ func (a collectCommand) collectIn(ctx context.Context, s *session, o *options, r
 }
 
 // begin begins to collect an account, or joins the run that is under way: with the
-// token that was given, or with the one that is stored.
-func (a collectCommand) begin(ctx context.Context, s *session, request engine.Signup) (run int64, err error) {
+// token that was given, or with the one that is stored, or else with the one that
+// other programs have.
+func (a collectCommand) begin(ctx context.Context, s *session, o *options, request engine.Signup) (run int64, err error) {
 	if request.Token != "" {
 		answer, err := s.Signup(ctx, request)
 		return answer.Run.ID, err
 	}
 	account, err := s.Account(ctx, accountOf(request))
-	if domain.CodeOf(err) == domain.CodeNotFound {
+	if domain.CodeOf(err) == domain.CodeNotFound && request.Source != sources.Collected()[0].Name {
 		return 0, noToken(request.Login)
+	}
+	if domain.CodeOf(err) == domain.CodeNotFound {
+		if request.Token, err = a.borrowed(ctx, o, request.Login); err != nil {
+			return 0, err
+		}
+		answer, err := s.Signup(ctx, request)
+		return answer.Run.ID, err
 	}
 	if err != nil {
 		return 0, err

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"strings"
+	"unicode/utf8"
 
 	"sluice/internal/config"
 	"sluice/internal/sources"
@@ -11,6 +13,8 @@ import (
 type tokens struct {
 	all     string
 	byLogin map[string]string
+	// given says that a flag named where they are: then they are nowhere else.
+	given bool
 }
 
 // readTokens takes one token for everybody from the environment or a file, or
@@ -27,6 +31,9 @@ func (a *App) readTokens(file string) (tokens, error) {
 	if err != nil {
 		return t, usage("--token-file: %v", err)
 	}
+	if err := checkTokenFile(file, raw); err != nil {
+		return t, err
+	}
 	for number, text := 1, string(raw); text != ""; {
 		entry, rest := cutEntry(text)
 		if !t.add(entry) {
@@ -40,6 +47,22 @@ func (a *App) readTokens(file string) (tokens, error) {
 	}
 	return t, nil
 }
+
+// checkTokenFile refuses what cannot hold tokens, by what it holds instead.
+func checkTokenFile(file string, raw []byte) error {
+	switch {
+	case len(raw) >= mostOfToken:
+		return usage("--token-file %s is larger than %d MiB: that is not a file of tokens", file, mostOfToken>>20)
+	case bytes.IndexByte(raw, 0) >= 0 || !utf8.Valid(raw):
+		return usage("--token-file %s is not text: give a file with a token, or with lines: login token", file)
+	case bytes.Contains(raw, []byte(keyBegins)) && !bytes.Contains(raw, []byte(appPrefix)):
+		return usage("--token-file %s holds a key, not a token: give an app's private key with --private-key-file, and --app-id and --installation-id", file)
+	}
+	return nil
+}
+
+// keyBegins is how files of keys begin.
+const keyBegins = "-----BEGIN "
 
 // add takes one entry of a file: nothing, a remark, a token, or a login and its
 // token.
@@ -113,15 +136,6 @@ func objectLength(text string) int {
 	return 0
 }
 
-// tokenOf reads the token of one account from a file.
-func (a *App) tokenOf(file, login string) (string, error) {
-	t, err := a.readTokens(file)
-	if err != nil {
-		return "", err
-	}
-	return t.of(login)
-}
-
 func (t tokens) of(login string) (string, error) {
 	if token := t.byLogin[strings.ToLower(login)]; token != "" {
 		return token, nil
@@ -133,5 +147,6 @@ func (t tokens) of(login string) (string, error) {
 }
 
 func noToken(login string) error {
-	return usage("there is no token for %s: set %s, or give --token-file with one token or with lines `login token`", login, tokenVariable())
+	return usage("there is no token for %s: set %s, or give --token-file with one token or with lines `login token`, --token-stdin, or an app's --app-id, --installation-id and --private-key-file",
+		login, tokenVariable())
 }

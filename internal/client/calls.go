@@ -69,9 +69,9 @@ func (c accountCalls) Resume(ctx context.Context, account string) (domain.Accoun
 	return out, err
 }
 
-// SetAccount changes what is kept for an account's owner.
-func (c accountCalls) SetAccount(ctx context.Context, account string, settings wire.AccountSettings) (domain.Account, error) {
-	var out domain.Account
+// SetAccount changes what is kept for an account's owner, or its credential.
+func (c accountCalls) SetAccount(ctx context.Context, account string, settings wire.AccountSettings) (wire.AccountAnswer, error) {
+	var out wire.AccountAnswer
 	err := c.call(ctx, http.MethodPatch, accountPath(account, ""), nil, settings, &out)
 	return out, err
 }

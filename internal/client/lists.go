@@ -189,7 +189,7 @@ func (c accountCalls) AccountDetail(ctx context.Context, account string) (wire.A
 // AddAccount stores an account, or renews its credential, without collecting it.
 func (c accountCalls) AddAccount(ctx context.Context, in wire.SignupRequest) (wire.SignupAnswer, error) {
 	var out wire.SignupAnswer
-	in.Start = new(bool)
+	in.Start = new(bool) // false
 	err := c.call(ctx, http.MethodPost, api+"/accounts", nil, in, &out)
 	return out, err
 }

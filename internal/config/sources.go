@@ -17,7 +17,7 @@ func ofSources() (all []Setting) {
 			}
 			switch s.Use {
 			case source.UseConnection:
-				setting.Commands = []string{"up", "collect", "doctor"}
+				setting.Commands = []string{"up", "collect", "doctor", "account add", "account set"}
 			case source.UseCollection:
 				setting.Commands = workers
 			case source.UseHooks:

@@ -153,23 +153,3 @@ func TestOldJobsAreDeletedAtTheStart(t *testing.T) {
 		})
 	}
 }
-
-// TestDeliveryBeginsOneRun: a webhook that comes twice.
-func TestDeliveryBeginsOneRun(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		src := newItems(2)
-		s := started(t, src, wiring.Options{Engine: quick()})
-		a := s.account("octocat")
-		run, err := s.svc.Engine.StartDelivered(t.Context(), a.ID, "72d3162e-cc78-11e3-81ab-4c9367dc0958")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.wait(run)
-		again, err := s.svc.Engine.StartDelivered(t.Context(), a.ID, "72d3162e-cc78-11e3-81ab-4c9367dc0958")
-		if domain.CodeOf(err) != domain.CodeConflict || again.ID != run.ID {
-			t.Errorf("the second delivery: run %d, %v", again.ID, err)
-		}
-		src.wantEachOnce(t)
-	})
-}

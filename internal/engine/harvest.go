@@ -148,9 +148,14 @@ func overtaken(h domain.Harvest, last domain.Run) bool {
 	return h.After < last.ID || !h.At.After(last.FinishedAt)
 }
 
-// lastRun returns an account's newest run; one without an id if there is none.
+// lastRun returns an account's active run, or else its newest that was not begun by
+// an event: such a run collects next to nothing, and puts off no harvest. It returns
+// one without an id if there is none.
 func (hp *harvestPlanner) lastRun(ctx context.Context, account int64) (domain.Run, error) {
-	runs, err := hp.State.Runs.Runs(ctx, state.RunQuery{AccountID: account, Limit: 1})
+	runs, err := hp.State.Runs.Runs(ctx, state.RunQuery{AccountID: account, ActiveOnly: true, Limit: 1})
+	if err == nil && len(runs) == 0 {
+		runs, err = hp.State.Runs.Runs(ctx, state.RunQuery{AccountID: account, Except: domain.TriggerWebhook, Limit: 1})
+	}
 	if err != nil || len(runs) == 0 {
 		return domain.Run{Status: domain.RunCompleted}, err
 	}

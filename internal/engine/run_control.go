@@ -102,13 +102,6 @@ func (r *runControl) StartRun(ctx context.Context, account int64, by domain.Trig
 	return r.startRun(ctx, account, by, p, "")
 }
 
-// StartDelivered begins a collection of an account that a webhook asked for. A
-// delivery that comes again gets the run that it has begun, with an error of
-// code conflict.
-func (r *runControl) StartDelivered(ctx context.Context, account int64, delivery string) (domain.Run, error) {
-	return r.startRun(ctx, account, domain.TriggerWebhook, domain.PriorityHigh, delivery)
-}
-
 func (r *runControl) startRun(ctx context.Context, account int64, by domain.Trigger, p domain.Priority, delivery string) (domain.Run, error) {
 	if !by.Valid() {
 		return domain.Run{}, domain.Errorf(domain.CodeInvalid, "%q is not a trigger", by)
@@ -131,6 +124,11 @@ func (r *runControl) startRun(ctx context.Context, account int64, by domain.Trig
 		return domain.Run{}, err
 	}
 	run, err := r.createRun(ctx, state.RunSpec{AccountID: account, Trigger: by, Priority: p, Anchor: r.cfg.Now(), Delivery: delivery})
+	if by != domain.TriggerWebhook {
+		run, err = r.afterEvents(ctx, run, err, func() (domain.Run, error) {
+			return r.createRun(ctx, state.RunSpec{AccountID: account, Trigger: by, Priority: p, Anchor: r.cfg.Now(), Delivery: delivery})
+		})
+	}
 	if err != nil {
 		if run.Status == domain.RunCreated || run.Status == domain.RunPlanning {
 			// Whoever created it may not have come to planning it.

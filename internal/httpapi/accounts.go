@@ -14,6 +14,7 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/httpapi/wire"
+	"sluice/internal/source"
 	"sluice/internal/state"
 )
 
@@ -88,7 +89,7 @@ type setAccountInput struct {
 	Body   wire.AccountSettings
 }
 
-func (s *accountRoutes) setAccount(ctx context.Context, in *setAccountInput) (*body[domain.Account], error) {
+func (s *accountRoutes) setAccount(ctx context.Context, in *setAccountInput) (*body[wire.AccountAnswer], error) {
 	account, err := s.account(ctx, in.ID, in.Source)
 	if err != nil {
 		return nil, err
@@ -102,9 +103,13 @@ func (s *accountRoutes) setAccount(ctx context.Context, in *setAccountInput) (*b
 			return nil, err
 		}
 	}
+	var found *source.Allowance
 	if in.Body.Token != nil {
 		access.About(ctx, "with a new credential")
 		renewed := engine.Signup{Source: account.Source, Login: account.Login, Token: *in.Body.Token}
+		if found, err = s.inspect(ctx, renewed, in.Body.Check == nil || *in.Body.Check); err != nil {
+			return nil, err
+		}
 		if _, err = s.Orchestrator.PutAccount(ctx, renewed); err != nil {
 			return nil, err
 		}
@@ -114,10 +119,22 @@ func (s *accountRoutes) setAccount(ctx context.Context, in *setAccountInput) (*b
 		}
 	}
 	if in.Body.Floor == nil && in.Body.Hours == nil {
-		return &body[domain.Account]{account}, nil
+		return &body[wire.AccountAnswer]{wire.AccountAnswer{Account: account, Credential: found}}, nil
 	}
 	account, err = s.Orchestrator.ReserveForOwner(ctx, account.ID, floor, hours)
-	return &body[domain.Account]{account}, err
+	return &body[wire.AccountAnswer]{wire.AccountAnswer{Account: account, Credential: found}}, err
+}
+
+// inspect asks what a credential allows, if that is wanted.
+func (s *accountRoutes) inspect(ctx context.Context, signup engine.Signup, wanted bool) (*source.Allowance, error) {
+	if !wanted {
+		return nil, nil
+	}
+	found, err := s.Orchestrator.Inspect(ctx, signup)
+	if err != nil {
+		return nil, err
+	}
+	return &found, nil
 }
 
 type signupOutput struct {
@@ -129,19 +146,24 @@ func (s *accountRoutes) signup(ctx context.Context, in *body[wire.SignupRequest]
 	req := in.Body
 	access.About(ctx, req.Source+"/"+req.Login)
 	signup := engine.Signup{Source: req.Source, Login: req.Login, Token: req.Token}
-	if req.Start != nil && !*req.Start {
+	later := req.Start != nil && !*req.Start
+	found, err := s.inspect(ctx, signup, req.Check == nil && later || req.Check != nil && *req.Check)
+	if err != nil {
+		return nil, err
+	}
+	if later {
 		account, err := s.Orchestrator.PutAccount(ctx, signup)
-		return &signupOutput{http.StatusCreated, wire.SignupAnswer{Account: account}}, err
+		return &signupOutput{http.StatusCreated, wire.SignupAnswer{Account: account, Credential: found}}, err
 	}
 	account, run, err := s.Orchestrator.Signup(ctx, signup)
 	if domain.CodeOf(err) == domain.CodeConflict && run.ID != 0 {
 		// The account has an active run, which goes on with the new credential.
-		return &signupOutput{http.StatusOK, wire.SignupAnswer{Account: account, Run: run}}, nil
+		return &signupOutput{http.StatusOK, wire.SignupAnswer{Account: account, Run: run, Credential: found}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &signupOutput{http.StatusCreated, wire.SignupAnswer{Account: account, Run: run, Started: true}}, nil
+	return &signupOutput{http.StatusCreated, wire.SignupAnswer{Account: account, Run: run, Started: true, Credential: found}}, nil
 }
 
 type listAccountsInput struct {

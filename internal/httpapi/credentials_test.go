@@ -12,6 +12,8 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/httpapi/apitest"
+	"sluice/internal/httpapi/wire"
+	githubsim "sluice/internal/simulator/github"
 )
 
 // TestMistypedLoginIsPaused signs up somebody whom the upstream does not know.
@@ -96,5 +98,72 @@ func TestAppCredential(t *testing.T) {
 		if err := res.Body.Close(); err != nil || res.StatusCode >= http.StatusBadRequest {
 			t.Errorf("%q: got %s, %v", credential[:8], res.Status, err)
 		}
+	}
+}
+
+// TestWhatACredentialAllows is said when an account is added, and costs one call; what
+// the upstream does not accept is not stored.
+func TestWhatACredentialAllows(t *testing.T) {
+	c := newCaller(t, apitest.Options{})
+	who := c.service.Signup(0)
+	add := func(login, token string) string {
+		return `{"source":"github","login":"` + login + `","token":"` + token + `","start":false}`
+	}
+	c.service.GitHub.SetScopes(who.Token, "gist")
+	var added wire.SignupAnswer
+	c.do(http.MethodPost, "/api/v1/accounts", add(who.Login, who.Token), http.StatusCreated, &added)
+	if found := added.Credential; found == nil || found.Kind != "classic token" || found.Target != domain.TargetUser ||
+		len(found.Limits) != 1 || !strings.Contains(found.Limits[0], "public repositories only") {
+		t.Errorf("adding says %+v", found)
+	}
+	a, err := c.service.State.Account(t.Context(), added.Account.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	windows, err := c.service.Quota.Windows(t.Context(), a.Owner)
+	if calls := c.service.GitHub.Audit().Calls; err != nil || calls != 1 || len(windows) != 1 || windows[0].Limit-windows[0].Floor-windows[0].Available != 1 {
+		t.Errorf("%d calls were made, counted for %q are %+v, %v", calls, a.Owner, windows, err)
+	}
+
+	refused := c.refused(http.MethodPost, "/api/v1/accounts", add("octo-else", "ghp_revoked-long-ago"), http.StatusUnprocessableEntity, domain.CodeInvalid)
+	if !strings.Contains(refused.Detail, "does not accept the token") {
+		t.Errorf("a bad token: %+v", refused)
+	}
+	refused = c.refused(http.MethodPost, "/api/v1/accounts", add("nobody-of-that-name", who.Token), http.StatusUnprocessableEntity, domain.CodeInvalid)
+	if !strings.Contains(refused.Detail, "unknown login") {
+		t.Errorf("a mistyped login: %+v", refused)
+	}
+	path := "/api/v1/accounts/" + who.Login
+	c.refused(http.MethodPatch, path, `{"token":"ghp_revoked-long-ago"}`, http.StatusUnprocessableEntity, domain.CodeInvalid)
+	var renewed wire.AccountAnswer
+	c.do(http.MethodPatch, path, `{"token":"`+c.service.GitHub.Token2(who.Login)+`"}`, http.StatusOK, &renewed)
+	if renewed.ID != added.Account.ID || renewed.Credential == nil || len(renewed.Credential.Limits) != 0 {
+		t.Errorf("renewing says %+v, %+v", renewed, renewed.Credential)
+	}
+	var all wire.AccountList
+	c.do(http.MethodGet, "/api/v1/accounts", "", http.StatusOK, &all)
+	if len(all.Items) != 1 {
+		t.Errorf("stored are %+v", all.Items)
+	}
+
+	before := c.service.GitHub.Audit().Calls
+	c.do(http.MethodPatch, path, `{"token":"ghp_anything","check":false}`, http.StatusOK, &renewed)
+	if calls := c.service.GitHub.Audit().Calls - before; calls != 0 {
+		t.Errorf("%d calls without a check", calls)
+	}
+	if strings.Contains(c.answers.String(), who.Token) {
+		t.Error("an answer shows the token")
+	}
+}
+
+// TestUncheckedCredential is stored when the upstream does not answer, and said so.
+func TestUncheckedCredential(t *testing.T) {
+	c := newCaller(t, apitest.Options{})
+	who := c.service.Signup(0)
+	c.service.GitHub.FailNext(githubsim.AnyRequest, githubsim.Forever, githubsim.ServerError(http.StatusBadGateway))
+	var added wire.SignupAnswer
+	c.do(http.MethodPost, "/api/v1/accounts", `{"source":"github","login":"`+who.Login+`","token":"`+who.Token+`","start":false}`, http.StatusCreated, &added)
+	if added.Account.ID == 0 || added.Credential == nil || !strings.Contains(added.Credential.Unchecked, "502") {
+		t.Errorf("adding says %+v", added)
 	}
 }

@@ -24,7 +24,6 @@ import (
 // hookRoutes take the webhooks of every source whose upstream sends some.
 type hookRoutes struct {
 	*common
-	Reader       AccountReader
 	Orchestrator RunKeeper
 	// HookSecrets are what they are signed with, by the source's name.
 	HookSecrets map[string]string
@@ -43,7 +42,7 @@ func (s *hookRoutes) registerHooks(api huma.API) {
 func (s *hookRoutes) registerHook(api huma.API, from hookReceiver) {
 	path := hookPath(from.Name)
 	o := operation{id: from.Name + "-hook", method: http.MethodPost, path: path, tag: "runs",
-		summary: "Receive a webhook from " + from.Title + ": what it is about is collected again", status: http.StatusAccepted,
+		summary: "Receive a webhook from " + from.Title + ": what it is about is brought up to date", status: http.StatusAccepted,
 		errors: []int{http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}}
 	op := o.huma()
 	op.Parameters = from.headers()
@@ -51,7 +50,7 @@ func (s *hookRoutes) registerHook(api huma.API, from hookReceiver) {
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		out, err := s.receiveHook(ctx, from, in)
-		if errors.Is(err, errHooksBusy) {
+		if domain.CodeOf(err) == domain.CodeUnavailable {
 			return nil, huma.ErrorWithHeaders(s.problem(ctx, o.id, err), http.Header{"Retry-After": {"10"}})
 		}
 		if errors.Is(err, errHookTooLarge) {
@@ -123,7 +122,7 @@ func (h *hookReceiver) headers() []*huma.Param {
 	}
 	return []*huma.Param{
 		header(h.Hook.EventHeader, 100, ""), header(hookTypeHeader, 200, ""), header(h.Hook.SignatureHeader, 200, ""),
-		header(h.Hook.DeliveryHeader, 100, "A delivery that is repeated answers with the run that it started"),
+		header(h.Hook.DeliveryHeader, 100, "A delivery that is repeated answers with the runs that it went into"),
 	}
 }
 
@@ -146,45 +145,23 @@ func (in *hookInput) Resolve(ctx huma.Context) (wrong []error) {
 	return wrong
 }
 
-// receiveHook begins a run of every account that an event is about and that is
-// not being collected already.
+// receiveHook has an event carried out: what it is about is brought up to date.
 func (s *hookRoutes) receiveHook(ctx context.Context, from hookReceiver, in *hookInput) (*body[wire.HookAnswer], error) {
 	text, err := s.readHook(from, in)
 	if err != nil {
 		return nil, err
 	}
-	answer := wire.HookAnswer{Runs: []domain.Run{}}
 	if in.header(from.Hook.EventHeader) == from.Hook.Trial {
 		// The upstream tries out whether somebody is here.
-		return &body[wire.HookAnswer]{answer}, nil
+		return &body[wire.HookAnswer]{wire.HookAnswer{Runs: []domain.Run{}}}, nil
 	}
-	for _, login := range from.Hook.Logins(in.header(hookTypeHeader), text) {
-		a, err := s.Reader.AccountByLogin(ctx, from.Name, login)
-		if domain.CodeOf(err) == domain.CodeNotFound || err == nil && a.State != domain.AccountActive {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		run, err := s.startHooked(ctx, a.ID, in.header(from.Hook.DeliveryHeader))
-		if err != nil && domain.CodeOf(err) != domain.CodeConflict {
-			return nil, err
-		}
-		// It may have been paused in this moment: then there is none.
-		if run.ID != 0 {
-			answer.Runs = append(answer.Runs, run)
-		}
+	runs, err := s.Orchestrator.Deliver(ctx, from.Name, source.Event{
+		Name: in.header(from.Hook.EventHeader), Delivery: in.header(from.Hook.DeliveryHeader), MediaType: in.header(hookTypeHeader), Text: text,
+	})
+	if err != nil {
+		return nil, err
 	}
-	return &body[wire.HookAnswer]{answer}, nil
-}
-
-// startHooked begins the run that a webhook asks for. A delivery is sent again
-// when an answer was lost: one that has a name begins one run.
-func (s *hookRoutes) startHooked(ctx context.Context, account int64, delivery string) (domain.Run, error) {
-	if delivery == "" {
-		return s.Orchestrator.StartRun(ctx, account, domain.TriggerWebhook, domain.PriorityHigh)
-	}
-	return s.Orchestrator.StartDelivered(ctx, account, delivery)
+	return &body[wire.HookAnswer]{wire.HookAnswer{Runs: notNull(runs)}}, nil
 }
 
 // readHook reads a webhook and proves who sent it. What cannot be one is

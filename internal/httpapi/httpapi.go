@@ -60,6 +60,7 @@ type Orchestrator interface {
 type AccountKeeper interface {
 	Signup(ctx context.Context, s engine.Signup) (domain.Account, domain.Run, error)
 	PutAccount(ctx context.Context, s engine.Signup) (domain.Account, error)
+	Inspect(ctx context.Context, s engine.Signup) (source.Allowance, error)
 	PauseAccount(ctx context.Context, id int64, reason string) error
 	ResumeAccount(ctx context.Context, id int64) error
 	ReserveForOwner(ctx context.Context, id int64, floor int, hours domain.Hours) (domain.Account, error)
@@ -68,7 +69,7 @@ type AccountKeeper interface {
 // RunKeeper starts and cancels runs, and retries their jobs.
 type RunKeeper interface {
 	StartRun(ctx context.Context, account int64, by domain.Trigger, p domain.Priority) (domain.Run, error)
-	StartDelivered(ctx context.Context, account int64, delivery string) (domain.Run, error)
+	Deliver(ctx context.Context, from string, e source.Event) ([]domain.Run, error)
 	CancelRun(ctx context.Context, id int64, reason string) (domain.Run, error)
 	RetryJob(ctx context.Context, id int64) (domain.Job, error)
 }
@@ -288,7 +289,7 @@ func (s *server) registerGroups(api huma.API, d Deps) {
 	(&timerRoutes{c, d.Timers}).registerTimers(api)
 	(&debugRoutes{c, d.Redis}).registerDebug(api)
 	schedules.registerSchedules(api)
-	(&hookRoutes{c, d.Reader, d.Orchestrator, d.HookSecrets, make(chan struct{}, largeHooks)}).registerHooks(api)
+	(&hookRoutes{c, d.Orchestrator, d.HookSecrets, make(chan struct{}, largeHooks)}).registerHooks(api)
 	(&archiveRoutes{c, d.Archive, d.Refreshes}).registerArchive(api)
 	(&accessRoutes{c, d.Tokens, d.Audit}).registerAccess(api)
 	(&notificationRoutes{c, d.Notifications}).registerNotifications(api)

@@ -25,6 +25,12 @@ type Description struct {
 	// Credential says, for people, what may stand in the place of a token; "" if
 	// nothing does.
 	Credential string
+	// Elsewhere tells where other programs have a credential for the upstream that
+	// is set; nil if nowhere.
+	Elsewhere func(Settings) Elsewhere
+	// AppCredential is the credential of an app, or why there can be none; nil if
+	// the upstream has no apps.
+	AppCredential func(App) (string, error)
 	// Hook is how the upstream tells of changes; nil if it does not.
 	Hook *Hook
 	// Settings are what can be set about it.
@@ -54,7 +60,8 @@ func (d Description) Quota(floor int) quota.Config {
 }
 
 // Hook is how an upstream tells of changes: by requests to this program, signed
-// with HMAC-SHA256 as sha256=HEX.
+// with HMAC-SHA256 as sha256=HEX. What follows from them says a source that is
+// Hooked.
 type Hook struct {
 	// Setting is where the secret comes from that they are signed with.
 	Setting string
@@ -65,9 +72,6 @@ type Hook struct {
 	EventHeader, SignatureHeader, DeliveryHeader string
 	// Trial is the event that only tries out whether somebody is here.
 	Trial string
-	// Logins lists the accounts that an event is about, by its media type and text;
-	// what it cannot read is about nobody.
-	Logins func(mediaType string, text []byte) []string
 }
 
 // Registration is a source as the program knows it before it is opened: what it

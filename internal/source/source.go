@@ -7,6 +7,8 @@
 //
 //   - source.go: a Source, which is collected in runs of many calls.
 //   - records.go: Records, which are asked for by key and kept fresh.
+//   - inspect.go: what a credential allows, and where people have one.
+//   - hooked.go: what follows from what an upstream tells.
 //   - describe.go: what a source declares: kinds of documents and their columns,
 //     rations, webhooks, and how it is opened.
 //   - settings.go: what can be set about a source.

@@ -47,6 +47,8 @@ type RunRows interface {
 	// FindDelivered returns the run that a delivery has begun, 0 if none.
 	FindDelivered(ctx context.Context, account int64, delivery string) (run int64, err error)
 	InsertRun(ctx context.Context, spec RunSpec, at time.Time) (id int64, err error)
+	// NoteDelivery keeps which run a delivery went into.
+	NoteDelivery(ctx context.Context, account int64, delivery string, run int64) error
 	// WriteRun stores what became of a run, which is locked. Nothing else writes
 	// a run's status, which MoveRun has moved.
 	WriteRun(ctx context.Context, run *domain.Run) error

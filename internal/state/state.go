@@ -58,6 +58,12 @@ type Runs interface {
 	// PlanRun moves a run through PLANNING to RUNNING and creates its first
 	// jobs. Repeating it after an interruption creates nothing twice.
 	PlanRun(ctx context.Context, run int64, jobs []domain.JobSpec) ([]domain.JobRef, error)
+	// Deliver adds jobs to the account's run that is under way, or begins one with
+	// them, and returns those it made. A delivery does so once for an account: when
+	// it comes again, the error is of code conflict and the run is the one that it
+	// went into. If the account's active run is another than was expected, or has
+	// not come to running, or runs no more, the error is of code stale.
+	Deliver(ctx context.Context, d Delivered) (domain.Run, []domain.JobRef, error)
 	Run(ctx context.Context, id int64) (domain.Run, error)
 	Runs(ctx context.Context, q RunQuery) ([]domain.Run, error)
 	// FailRun ends a run that could not collect its root, and cancels what
@@ -113,10 +119,20 @@ type RunSpec struct {
 	Delivery string
 }
 
+// Delivered is what Deliver stores.
+type Delivered struct {
+	RunSpec
+	// Into is the account's active run as it was seen, 0 if it had none.
+	Into int64
+	Jobs []domain.JobSpec
+}
+
 // RunQuery selects runs, newest first. Zero fields do not restrict.
 type RunQuery struct {
 	AccountID  int64
 	ActiveOnly bool
+	// Except leaves out runs that something began.
+	Except domain.Trigger
 	// BeforeID pages backwards; Limit zero means 100.
 	BeforeID int64
 	Limit    int

@@ -183,7 +183,20 @@ func addAccount(ctx context.Context, v *visit, f url.Values) (string, error) {
 	if answer.Run.ID != 0 {
 		return answer.Account.Login + " is collected: run " + strconv.FormatInt(answer.Run.ID, 10), nil
 	}
-	return answer.Account.Login + " was added", nil
+	return answer.Account.Login + " was added" + limitsOf(answer.Credential), nil
+}
+
+// limitsOf says what a credential does not allow.
+func limitsOf(found *source.Allowance) string {
+	switch {
+	case found == nil:
+		return ""
+	case found.Unchecked != "":
+		return ". What its token allows could not be found out: " + found.Unchecked
+	case len(found.Limits) > 0:
+		return ". Of its token: " + strings.Join(found.Limits, "; ")
+	}
+	return ""
 }
 
 func startRun(ctx context.Context, v *visit, f url.Values) (string, error) {
@@ -212,7 +225,7 @@ func resumeAccount(ctx context.Context, v *visit, f url.Values) (string, error) 
 func renewToken(ctx context.Context, v *visit, f url.Values) (string, error) {
 	token := strings.TrimSpace(f.Get("token"))
 	a, err := v.SetAccount(ctx, f.Get("account"), wire.AccountSettings{Token: &token})
-	return "The token of " + a.Login + " was renewed", err
+	return "The token of " + a.Login + " was renewed" + limitsOf(a.Credential), err
 }
 
 func setSchedule(ctx context.Context, v *visit, f url.Values) (string, error) {

@@ -103,11 +103,16 @@ func (t stateRows) InsertRun(ctx context.Context, spec state.RunSpec, at time.Ti
 	if err != nil || spec.Delivery == "" {
 		return id, err
 	}
+	return id, t.NoteDelivery(ctx, spec.AccountID, spec.Delivery, id)
+}
+
+// NoteDelivery implements state.RunRows.
+func (t stateRows) NoteDelivery(ctx context.Context, account int64, delivery string, run int64) error {
 	var note Statement
-	note.Write("INSERT INTO run_delivery (account_id, delivery, run_id) VALUES (").Int(spec.AccountID).Write(",")
-	note.Hash(HashOf(spec.Delivery)).Write(",").Int(id).Write(")")
-	_, err = note.Exec(ctx, t.tx)
-	return id, err
+	note.Write("INSERT INTO run_delivery (account_id, delivery, run_id) VALUES (").Int(account).Write(",")
+	note.Hash(HashOf(delivery)).Write(",").Int(run).Write(")")
+	_, err := note.Exec(ctx, t.tx)
+	return err
 }
 
 // WriteRun implements state.RunRows.

@@ -40,6 +40,23 @@ func (s *State) PlanRun(ctx context.Context, id int64, specs []domain.JobSpec) (
 	return waiting, nil
 }
 
+// Deliver implements state.Runs.
+func (s *State) Deliver(ctx context.Context, d state.Delivered) (run domain.Run, made []domain.JobRef, err error) {
+	first, err := s.jobIDs.Take(ctx, len(d.Jobs))
+	if err != nil {
+		return run, nil, err
+	}
+	var inserted []domain.Job
+	err = s.db.Tx(ctx, func(tx *Tx) error {
+		run, made, inserted, err = state.Deliver(ctx, s.rows(tx, first), d, s.now())
+		return err
+	})
+	if err == nil {
+		s.memory.learnJobs(inserted)
+	}
+	return run, made, err
+}
+
 // Runs implements state.Runs.
 func (s *State) Runs(ctx context.Context, q state.RunQuery) ([]domain.Run, error) {
 	var find Statement
@@ -52,6 +69,9 @@ func (s *State) Runs(ctx context.Context, q state.RunQuery) ([]domain.Run, error
 	}
 	if q.BeforeID != 0 {
 		find.Write(" AND r.id < ").Int(q.BeforeID)
+	}
+	if q.Except != "" {
+		find.Write(" AND r.trigger_by <> ").Text(string(q.Except))
 	}
 	find.Write(" ORDER BY r.id DESC LIMIT ").Int(domain.Limit(q.Limit))
 	var out []domain.Run

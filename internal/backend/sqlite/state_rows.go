@@ -72,14 +72,19 @@ func (t stateRows) FindDelivered(_ context.Context, account int64, delivery stri
 }
 
 // InsertRun implements state.RunRows.
-func (t stateRows) InsertRun(_ context.Context, spec state.RunSpec, at time.Time) (int64, error) {
+func (t stateRows) InsertRun(ctx context.Context, spec state.RunSpec, at time.Time) (int64, error) {
 	id, err := number(t.conn, `INSERT INTO run (id, account_id, trigger_by, priority, status, anchor, created_at)
 		VALUES (max(coalesce((SELECT max(id) FROM run), 0), coalesce((SELECT last FROM id_mark WHERE name = 'run'), 0)) + 1, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		spec.AccountID, string(spec.Trigger), int64(spec.Priority), int64(domain.RunCreated), spec.Anchor, at)
 	if err == nil && spec.Delivery != "" {
-		err = Exec(t.conn, "INSERT INTO run_delivery (account_id, delivery, run_id) VALUES (?, ?, ?)", nil, spec.AccountID, spec.Delivery, id)
+		err = t.NoteDelivery(ctx, spec.AccountID, spec.Delivery, id)
 	}
 	return id, err
+}
+
+// NoteDelivery implements state.RunRows.
+func (t stateRows) NoteDelivery(_ context.Context, account int64, delivery string, run int64) error {
+	return Exec(t.conn, "INSERT INTO run_delivery (account_id, delivery, run_id) VALUES (?, ?, ?)", nil, account, delivery, run)
 }
 
 // WriteRun implements state.RunRows.

@@ -36,6 +36,15 @@ func (s *State) PlanRun(ctx context.Context, id int64, specs []domain.JobSpec) (
 	return waiting, err
 }
 
+// Deliver implements state.Runs.
+func (s *State) Deliver(ctx context.Context, d state.Delivered) (run domain.Run, made []domain.JobRef, err error) {
+	err = s.db.Write(ctx, func(c *driver.Conn) error {
+		run, made, _, err = state.Deliver(ctx, stateRows{stateReader{c}, s}, d, s.now())
+		return err
+	})
+	return run, made, err
+}
+
 // Runs implements state.Runs.
 func (s *State) Runs(ctx context.Context, q state.RunQuery) ([]domain.Run, error) {
 	where, args := "WHERE 1", []any{}
@@ -49,6 +58,9 @@ func (s *State) Runs(ctx context.Context, q state.RunQuery) ([]domain.Run, error
 	}
 	if q.BeforeID != 0 {
 		where, args = where+" AND r.id < ?", append(args, q.BeforeID)
+	}
+	if q.Except != "" {
+		where, args = where+" AND r.trigger_by <> ?", append(args, string(q.Except))
 	}
 	args = append(args, domain.Limit(q.Limit))
 	var out []domain.Run

@@ -8,6 +8,7 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/quota"
+	"sluice/internal/source"
 	"sluice/internal/state"
 )
 
@@ -17,6 +18,7 @@ type SignupRequest struct {
 	Login  string `json:"login" minLength:"1" maxLength:"200" doc:"The account's name at the upstream"`
 	Token  string `json:"token" minLength:"1" maxLength:"16384" pattern:"^([!-~]+|app:[\\s!-~]+)$" patternDescription:"a token without spaces, or app:{…} of an app" format:"password" writeOnly:"true" doc:"The credential; stored encrypted and never shown again"`
 	Start  *bool  `json:"start,omitempty" doc:"false adds the account without collecting it"`
+	Check  *bool  `json:"check,omitempty" doc:"Ask the upstream with one call what the credential allows, and refuse one that it does not accept; by default if the account is not collected at once"`
 }
 
 // DryRunRequest names an account, known or not, whose next collection is to be
@@ -24,7 +26,7 @@ type SignupRequest struct {
 type DryRunRequest struct {
 	Source string `json:"source" minLength:"1" maxLength:"50" doc:"The name of the upstream"`
 	Login  string `json:"login" minLength:"1" maxLength:"200" doc:"The account's name at the upstream"`
-	Token  string `json:"token,omitempty" maxLength:"4096" pattern:"^[!-~]*$" patternDescription:"a token without spaces" format:"password" writeOnly:"true" doc:"The credential; it is not stored"`
+	Token  string `json:"token,omitempty" maxLength:"16384" pattern:"^([!-~]*|app:[\\s!-~]+)$" patternDescription:"a token without spaces, or app:{…} of an app" format:"password" writeOnly:"true" doc:"The credential; it is not stored"`
 }
 
 // SignupAnswer is the stored account and its active run.
@@ -35,6 +37,14 @@ type SignupAnswer struct {
 	// Started is false when a run was under way already: then only the
 	// credential was renewed.
 	Started bool `json:"started" doc:"False if the run was under way already"`
+	// Credential is absent if the upstream was not asked.
+	Credential *source.Allowance `json:"credential,omitempty" doc:"What the credential allows, if the upstream was asked"`
+}
+
+// AccountAnswer is an account and, if it got a new credential, what that allows.
+type AccountAnswer struct {
+	domain.Account
+	Credential *source.Allowance `json:"credential,omitempty" doc:"What a new credential allows"`
 }
 
 // AccountSettings is what is kept for an account's owner, and what it is
@@ -43,6 +53,7 @@ type AccountSettings struct {
 	Token *string `json:"token,omitempty" minLength:"1" maxLength:"16384" pattern:"^([!-~]+|app:[\\s!-~]+)$" patternDescription:"a token without spaces, or app:{…} of an app" format:"password" writeOnly:"true" doc:"A new credential; a paused account resumes with it"`
 	Floor *int    `json:"floor,omitempty" minimum:"0" doc:"Calls of each quota window; 0 means the configured floor"`
 	Hours *string `json:"hours,omitempty" maxLength:"100" doc:"A time of day, such as 09:00-18:00 Asia/Seoul; empty for none"`
+	Check *bool   `json:"check,omitempty" doc:"false takes a new credential without asking the upstream about it"`
 }
 
 // ReasonRequest says why something is paused or canceled.

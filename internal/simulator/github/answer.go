@@ -98,10 +98,7 @@ func (c *call) standardHeaders(h http.Header) {
 	h["X-Github-Request-Id"] = []string{requestID(c.server.options.Seed, c.number)}
 	h["X-Github-Media-Type"] = []string{"github.v3; format=json"}
 	h["X-Github-Api-Version-Selected"] = []string{selectedVersion(c.req)}
-	if c.viewer >= 0 && c.installation == nil {
-		h["X-Oauth-Scopes"] = []string{"read:user, repo"}
-		h["X-Accepted-Oauth-Scopes"] = []string{""}
-	}
+	c.scopeHeaders(h)
 	if c.link != "" {
 		h["Link"] = []string{c.link}
 	}

@@ -40,10 +40,10 @@ func (w *world) record(account int, e eventRecord) {
 
 // Push appends n commits to the default branch.
 func (s *Server) Push(target Repo, n int) error {
-	return s.change(target, func(r *repo, o *repoOverlay, now int64) error {
+	return s.tell(s.change(target, func(r *repo, o *repoOverlay, now int64) error {
 		s.world.push(r, o, n, now)
 		return nil
-	})
+	}), target, pushChange())
 }
 
 func (w *world) push(r *repo, o *repoOverlay, n int, now int64) {
@@ -69,7 +69,7 @@ func (s *Server) openItem(target Repo, pull bool) (number int, err error) {
 		number = s.world.open(r, o, pull, byOwner, now)
 		return nil
 	})
-	return number, err
+	return number, s.tell(err, target, itemChange(number, "opened")...)
 }
 
 func (w *world) open(r *repo, o *repoOverlay, pull bool, role authorRole, now int64) int {
@@ -89,38 +89,38 @@ func (w *world) open(r *repo, o *repoOverlay, pull bool, role authorRole, now in
 // EditIssue changes the title of an issue or pull request, which moves its
 // updated_at and nothing of its repository.
 func (s *Server) EditIssue(target Repo, number int) error {
-	return s.editItem(target, number, func(*item, *itemVersion) error { return nil })
+	return s.tell(s.editItem(target, number, func(*item, *itemVersion) error { return nil }), target, itemChange(number, "edited")...)
 }
 
 // CloseIssue closes an issue, or a pull request without merging it.
 func (s *Server) CloseIssue(target Repo, number int) error {
-	return s.editItem(target, number, func(_ *item, v *itemVersion) error {
+	return s.tell(s.editItem(target, number, func(_ *item, v *itemVersion) error {
 		v.closed = v.at
 		return nil
-	})
+	}), target, itemChange(number, "closed")...)
 }
 
 // ReopenIssue opens a closed issue or pull request again.
 func (s *Server) ReopenIssue(target Repo, number int) error {
-	return s.editItem(target, number, func(it *item, v *itemVersion) error {
+	return s.tell(s.editItem(target, number, func(it *item, v *itemVersion) error {
 		if it.merged != 0 {
 			return fmt.Errorf("pull request %d is merged", number)
 		}
 		v.closed = 0
 		return nil
-	})
+	}), target, itemChange(number, "reopened")...)
 }
 
 // MergePull merges an open pull request; its commits reach the default branch.
 func (s *Server) MergePull(target Repo, number int) error {
-	return s.change(target, func(r *repo, o *repoOverlay, now int64) error {
+	return s.tell(s.change(target, func(r *repo, o *repoOverlay, now int64) error {
 		it, ok := r.findItem(number)
 		if !ok || !it.pull || !it.open() {
 			return fmt.Errorf("%s has no open pull request %d", r.fullName(), number)
 		}
 		s.world.merge(r, o, it, now)
 		return nil
-	})
+	}), target, append(itemChange(number, "closed"), pushChange())...)
 }
 
 func (w *world) merge(r *repo, o *repoOverlay, it item, now int64) {
@@ -153,12 +153,12 @@ func (it *item) edit(now int64) itemVersion {
 
 // Star adds n stars, which moves the repository's updated_at.
 func (s *Server) Star(target Repo, n int) error {
-	return s.change(target, func(_ *repo, o *repoOverlay, now int64) error {
+	return s.tell(s.change(target, func(_ *repo, o *repoOverlay, now int64) error {
 		for range n {
 			o.stars = append(o.stars, now)
 		}
 		return nil
-	})
+	}), target, repoChange("star", "created"))
 }
 
 // MutateOnce makes the next change of the seed's sequence, to a repository of

@@ -171,7 +171,7 @@ func (c *call) serveOrganization(w *renderer) {
 		c.notFound()
 		return
 	}
-	member := w.world.isMember(org, c.viewer)
+	member := w.world.isMember(org, c.viewer) && !c.lacks("read:org")
 	switch {
 	case c.route.endpoint == endpointTeams && !member:
 		c.fail(http.StatusForbidden, "Must have admin rights to Organization.", "rest/teams/teams#list-teams")

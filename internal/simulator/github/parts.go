@@ -242,7 +242,8 @@ const (
 // AddPart adds something of a kind; number is the issue or pull request that it is
 // about, whose updated_at moves.
 func (s *Server) AddPart(target Repo, kind string, number int) error {
-	return s.changePart(target, kind, func(r *repo, o *repoOverlay, k partKind, parts *partOverlay, now int64) error {
+	serial := 0
+	return s.tellPart(s.changePart(target, kind, func(r *repo, o *repoOverlay, k partKind, parts *partOverlay, now int64) error {
 		if k.aboutItem() && !s.world.touchItem(r, o, number, now) {
 			return fmt.Errorf("%s has no issue or pull request %d", r.fullName(), number)
 		}
@@ -253,14 +254,23 @@ func (s *Server) AddPart(target Repo, kind string, number int) error {
 			number = 0
 		}
 		parts.added = append(parts.added, addedPart{number: number, created: now})
+		serial = r.lastPart(k) - 1
 		return nil
-	})
+	}), target, kind, &serial, "created")
+}
+
+// tellPart tells of something that was changed.
+func (s *Server) tellPart(err error, target Repo, kind string, serial *int, action string) error {
+	if err != nil {
+		return err
+	}
+	return s.tell(nil, target, partChange(partKind(slices.Index(partNames[:], kind)), *serial, action)...)
 }
 
 // EditPart changes something by its place among all that there ever were; what it is
 // about is changed with it.
 func (s *Server) EditPart(target Repo, kind string, serial int) error {
-	return s.changePart(target, kind, func(r *repo, o *repoOverlay, k partKind, parts *partOverlay, now int64) error {
+	return s.tellPart(s.changePart(target, kind, func(r *repo, o *repoOverlay, k partKind, parts *partOverlay, now int64) error {
 		p, ok := r.findPart(k, serial)
 		if !ok || k.fixed() {
 			return fmt.Errorf("%s has no %s %d", r.fullName(), kind, serial)
@@ -270,18 +280,18 @@ func (s *Server) EditPart(target Repo, kind string, serial int) error {
 		}
 		parts.edits[serial] = append(parts.edits[serial], max(now, p.updated))
 		return nil
-	})
+	}), target, kind, &serial, "edited")
 }
 
-// DeletePart removes something; nothing tells of it.
+// DeletePart removes something; no listing tells of it.
 func (s *Server) DeletePart(target Repo, kind string, serial int) error {
-	return s.changePart(target, kind, func(r *repo, _ *repoOverlay, k partKind, parts *partOverlay, now int64) error {
+	return s.tellPart(s.changePart(target, kind, func(r *repo, _ *repoOverlay, k partKind, parts *partOverlay, now int64) error {
 		if _, ok := r.findPart(k, serial); !ok {
 			return fmt.Errorf("%s has no %s %d", r.fullName(), kind, serial)
 		}
 		parts.removed[serial] = parts.removed[serial].begin(GoneDeleted, now)
 		return nil
-	})
+	}), target, kind, &serial, "deleted")
 }
 
 func (r *repo) findPart(k partKind, serial int) (part, bool) {

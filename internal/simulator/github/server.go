@@ -29,6 +29,10 @@ type Server struct {
 
 	tokensMu sync.RWMutex
 	revoked  map[string]bool
+	grants   map[string]grant
+
+	// tells sends webhooks; the world's lock guards it.
+	tells *teller
 }
 
 // New builds a simulator; the same options give the same world. It panics when

@@ -8,13 +8,18 @@ import (
 
 // DeleteIssue removes an issue or pull request; RestoreIssue brings it back.
 func (s *Server) DeleteIssue(target Repo, number int) error {
-	return s.change(target, func(r *repo, o *repoOverlay, now int64) error {
+	return s.tell(s.change(target, func(r *repo, o *repoOverlay, now int64) error {
 		if _, ok := r.findItem(number); !ok {
 			return fmt.Errorf("%s has no issue %d", r.fullName(), number)
 		}
 		o.removed[number] = o.removed[number].begin(GoneDeleted, now)
 		return nil
-	})
+	}), target, change{"issues", "deleted", func(w *renderer, _ *repo) bool {
+		w.key("issue").open('{')
+		w.key("number").int(int64(number))
+		w.close('}')
+		return true
+	}})
 }
 
 // RestoreIssue lets a deleted issue appear again, as it was: its updated_at does
@@ -30,9 +35,9 @@ func (s *Server) RestoreIssue(target Repo, number int) error {
 
 // RenameRepo gives a repository another name; the former one redirects.
 func (s *Server) RenameRepo(target Repo, name string) error {
-	return s.change(target, func(r *repo, o *repoOverlay, now int64) error {
+	return s.tell(s.change(target, func(r *repo, o *repoOverlay, now int64) error {
 		return s.world.rename(r, o, name, now)
-	})
+	}), target, repoChange("repository", "renamed"))
 }
 
 func (w *world) rename(r *repo, o *repoOverlay, name string, now int64) error {
@@ -108,7 +113,9 @@ func (s *Server) SetPrivate(target Repo, private bool) error {
 }
 
 // DeleteRepo removes a repository; it answers 404 from now on.
-func (s *Server) DeleteRepo(target Repo) error { return s.setGone(target, GoneDeleted, true) }
+func (s *Server) DeleteRepo(target Repo) error {
+	return s.tell(s.setGone(target, GoneDeleted, true), target, repoChange("repository", "deleted"))
+}
 
 // RestoreRepo brings a deleted repository back with all it held.
 func (s *Server) RestoreRepo(target Repo) error { return s.setGone(target, GoneDeleted, false) }
@@ -142,13 +149,13 @@ func (s *Server) setGone(target Repo, why string, gone bool) error {
 // ForcePush takes the newest drop commits off the default branch and appends add
 // others. Who knows the sha of one that was dropped can still read it.
 func (s *Server) ForcePush(target Repo, drop, add int) error {
-	return s.change(target, func(r *repo, o *repoOverlay, now int64) error {
+	return s.tell(s.change(target, func(r *repo, o *repoOverlay, now int64) error {
 		if drop < 1 || drop > r.commitCount() || drop == r.commitCount() && add < 1 {
 			return fmt.Errorf("%s cannot lose %d of its %d commits", r.fullName(), drop, r.commitCount())
 		}
 		s.world.forcePush(r, o, drop, add, now)
 		return nil
-	})
+	}), target, pushChange())
 }
 
 func (w *world) forcePush(r *repo, o *repoOverlay, drop, add int, now int64) {

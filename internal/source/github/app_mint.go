@@ -126,9 +126,15 @@ func (s *Source) readToken(a *answer) *installationToken {
 	if value == "" || strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }) || life <= 0 {
 		return nil
 	}
-	return &installationToken{
+	token := &installationToken{
 		value: value, expiresAt: now.Add(life), refreshAt: now.Add(life - min(refreshMargin, life/2)),
+		selected: body.Get("repository_selection").String() == "selected",
 	}
+	body.Get("permissions").ForEach(func(name, _ gjson.Result) bool {
+		token.permissions = append(token.permissions, strings.Clone(name.String()))
+		return true
+	})
+	return token
 }
 
 // mintFailure is where every answer that brings no token gets its meaning:
@@ -169,29 +175,29 @@ const mintPause = time.Minute
 
 // mintLimited tells a limit from a lasting refusal. The limit is the app's own:
 // it parks the installation, but says nothing about its windows.
-func (s *Source) mintLimited(a *answer) (source.Result, bool) {
+func (g *upstream) mintLimited(a *answer) (source.Result, bool) {
 	said := message(a)
 	low := strings.ToLower(said)
-	pause := retryAfter(a, s.opt.Now())
+	pause := retryAfter(a, g.opt.Now())
 	primary := strings.HasPrefix(low, "api rate limit exceeded")
 	switch {
 	case !wellFormed(a.body):
-		return s.refusedInHTML(a), true
+		return g.refusedInHTML(a), true
 	case strings.Contains(low, "suspended"):
 		return source.Result{}, false
 	case isSecondary(a, low), strings.Contains(low, "login attempts"), pause > 0:
-		return s.stayAway(cmp.Or(pause, mintPause), "a limit on issuing tokens", said), true
+		return g.stayAway(cmp.Or(pause, mintPause), "a limit on issuing tokens", said), true
 	case primary, a.header.Get("X-Ratelimit-Remaining") == "0", a.status == http.StatusTooManyRequests:
-		return s.stayAway(cmp.Or(s.untilReset(a), mintPause), "a limit on issuing tokens", said), true
+		return g.stayAway(cmp.Or(g.untilReset(a), mintPause), "a limit on issuing tokens", said), true
 	}
 	return source.Result{}, false
 }
 
 // untilReset is how long the window of an answer still lasts, zero if unknown.
-func (s *Source) untilReset(a *answer) time.Duration {
+func (g *upstream) untilReset(a *answer) time.Duration {
 	rate := rateOf(a, "")
 	if !rate.Known {
 		return 0
 	}
-	return max(rate.Reset.Sub(s.serverTime(a)), 0)
+	return max(rate.Reset.Sub(g.serverTime(a)), 0)
 }

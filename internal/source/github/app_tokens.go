@@ -59,6 +59,10 @@ type installationToken struct {
 	// accepted as soon as GitHub answered it with anything but a 401.
 	replacesRefused bool
 	accepted        atomic.Bool
+	// permissions are what the installation was permitted, by name; none if GitHub
+	// did not tell. selected says that it is for some repositories only.
+	permissions []string
+	selected    bool
 }
 
 // minting is one request for a token that any number of calls wait for.

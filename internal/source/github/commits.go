@@ -57,7 +57,7 @@ func (c *call) onlyChanges() bool {
 func historyRequest(s *Source, c *call) request {
 	query := s.queries.history
 	variables := map[string]any{
-		"id": c.p.Repo.Node, "after": cursorOrNull(c.p.After), "first": c.size(), "until": c.Run.Anchor.UTC().Format(time.RFC3339),
+		"id": c.p.Repo.Node, "after": cursorOrNull(c.p.After), "first": c.size(), "until": c.anchor().UTC().Format(time.RFC3339),
 	}
 	if s.opt.OnlyOwnCommits {
 		variables["author"] = c.p.Owner
@@ -134,7 +134,7 @@ func (c *call) finishHistory(res *source.Result, k connection) {
 // no part of it any more. A walk over some of it proves nothing: over one
 // author's commits, or up to an instant before the last walk's.
 func (c *call) rewritten(res *source.Result) {
-	if c.p.Start == 0 || c.opt.OnlyOwnCommits || len(c.Cursors) == 0 || c.Run.Anchor.Before(c.Since) {
+	if c.p.Start == 0 || c.opt.OnlyOwnCommits || len(c.Cursors) == 0 || c.anchor().Before(c.Since) {
 		return
 	}
 	res.Absences = append(res.Absences, c.notSeen(KindCommit, document.GoneRewritten))

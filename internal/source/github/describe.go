@@ -63,6 +63,7 @@ func check(s source.Settings, report func(setting, format string, args ...any)) 
 func Describe() source.Description {
 	return source.Description{
 		Name: Name, Title: "GitHub", Kinds: Kinds(), Rations: rations(), Concurrency: 100, Hook: hook(), Settings: settings(),
+		Elsewhere: elsewhere, AppCredential: appCredential,
 		Credential: "A GitHub App's\ncredential, " + appPrefix + "{…}, may stand in the place of a token.",
 	}
 }

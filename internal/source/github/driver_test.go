@@ -64,6 +64,12 @@ func (d *driver) run(anchor time.Time) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
+	d.work(run, queue)
+}
+
+// work does jobs and all that they lead to.
+func (d *driver) work(run domain.Run, queue []domain.JobSpec) {
+	d.t.Helper()
 	d.began = maps.Clone(d.cursors)
 	d.calls, d.free, d.verdict = 0, 0, source.Done
 	d.done, d.failures = map[string]bool{}, nil

@@ -157,6 +157,7 @@ func (c *call) thread(doc *document.Document, name string, v gjson.Result) {
 // which move at its end, never pass a batch that failed.
 func (c *call) goOnWithPulls(res *source.Result, pulls []string, then *params) {
 	switch {
+	case c.p.Alone:
 	case len(pulls) >= pageSize || len(pulls) > 0 && (then == nil || c.p.Of != ""):
 		p := params{Repo: c.p.Repo, At: c.p.At, Start: c.p.Start, IDs: pulls, Then: then, Page: c.p.page(), Tag: c.p.Tag, Of: c.p.Of}
 		key := p.key("ids:" + strconv.Itoa(c.p.page()) + ":" + pulls[0] + ":" + strconv.Itoa(len(pulls)))

@@ -60,6 +60,8 @@ const (
 	RepoPulls            = "REPO_PULLS"
 	SweepIssues          = "SWEEP_ISSUES"
 	SweepPulls           = "SWEEP_PULLS"
+	// StoreEvent makes no call: it stores what a webhook told as a whole.
+	StoreEvent = "STORE_EVENT"
 )
 
 // The buckets of GitHub's ration that the jobs draw on.
@@ -144,6 +146,11 @@ type params struct {
 	Told int64 `json:"told,omitempty"`
 	// Org is the id of the organisation whose listing it is.
 	Org int64 `json:"org,omitempty"`
+	// Heard marks a job that a webhook led to, Event is what that told, and HeardOf
+	// when it was, where it matters.
+	Heard   bool       `json:"heard,omitempty"`
+	Event   *hookEvent `json:"event,omitempty"`
+	HeardOf int64      `json:"heard_of,omitempty"`
 	// Moved marks a job that already follows a redirect.
 	Moved bool `json:"moved,omitempty"`
 }
@@ -263,7 +270,7 @@ func (o *Options) cursorKey(typ, bucket, resource string) string {
 // its calls never do.
 func (s *Source) StoredKey(job domain.JobSpec) string {
 	op, ok := operationFor(job)
-	if !ok || job.Type == DiscoverReposUpdated || (op.on304 == nil && (job.Type != CommitStats || job.PageKey != "")) {
+	if !ok || job.Type == DiscoverReposUpdated || (op.on304 == nil && (job.Type != CommitStats || untold(job.PageKey) != "")) {
 		return ""
 	}
 	if job.Type == CommitStats {
@@ -278,7 +285,7 @@ func (o *Options) proofKey(resource string) string {
 }
 
 func storedKey(typ, resource, pageKey string) string {
-	return typ + " " + resource + " " + pageKey
+	return typ + " " + resource + " " + untold(pageKey)
 }
 
 // cursor moves the cursor of one of the resource's walks to where this one

@@ -133,7 +133,7 @@ func (l *listing) same(_ *Source, c *call) source.Result {
 // began anew keeps none: what it found missing may have been seen in the same second,
 // which only a later walk can tell apart.
 func (l *listing) remember(c *call, res *source.Result, links linked) {
-	if links.etag == "" || c.p.Tag != "" || c.size() != pageSize || c.p.First != 0 {
+	if links.etag == "" || c.p.Tag != "" && !byEvent(c.p.Tag) || c.size() != pageSize || c.p.First != 0 {
 		return
 	}
 	plain := params{Page: c.p.Page}

@@ -141,6 +141,8 @@ func operationFor(job domain.JobSpec) (op operation, ok bool) {
 		op = operation{endpoint: "GET /users/{login}/repos", request: reposRequest, read: readRepos, on304: sameList, list: true}
 	case DiscoverTarget:
 		op = operation{endpoint: "GET /repos/{owner}/{name}", request: targetRequest, read: readTargetREST}
+	case StoreEvent:
+		op = operation{endpoint: "none"}
 	case CheckRepo:
 		op = operation{endpoint: "GET /repositories/{id}", request: checkRequest, read: readCheck}
 	case RepoCommits:
@@ -259,6 +261,12 @@ func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
 	if c.p.Repo == nil && strings.HasPrefix(in.Job.Resource, "repo:") {
 		return source.Result{Verdict: source.Fail, Free: true, Failure: failure(domain.FailureInvalid, "the job does not name its repository")}
 	}
+	if res, ok := c.early(); ok {
+		return res
+	}
+	if in.Job.Type == StoreEvent {
+		return c.storeEvent(s)
+	}
 	var none *source.Result
 	if c.access, none = s.authorise(ctx, in.Token); none != nil {
 		return *none
@@ -305,12 +313,16 @@ func (c *call) settleAnchor(a *answer) {
 	if c.p.At != 0 {
 		return
 	}
-	at := c.Run.Anchor
+	at := c.anchor()
 	if !a.date.IsZero() && a.date.Before(at) {
 		at = a.date
 	}
 	c.p.At = seconds(at)
 }
+
+// anchor is up to when a walk collects: the run's anchor, or when an event happened
+// that came later.
+func (c *call) anchor() time.Time { return latest(c.Run.Anchor, unix(c.p.HeardOf)) }
 
 // mergeRate adds to what the headers say what the meaning of the answer says.
 func mergeRate(headers, meaning quota.Response) quota.Response {

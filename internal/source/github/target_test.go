@@ -115,6 +115,44 @@ func TestAnOrganizationInTheEyesOfAnOutsider(t *testing.T) {
 	}
 }
 
+// TestTeamsThatTheTokenMayNotSee: a member's token without the scope for it. The rest is
+// collected, and what was seen before is not said to be gone.
+func TestTeamsThatTheTokenMayNotSee(t *testing.T) {
+	c := newClock()
+	w, login := organizationWorld(t, c.Now)
+	truth := mustTruth(t, w, login, time.Time{})
+	token := w.Token(login)
+	w.SetScopes(token, "repo", "read:org")
+	d := newDriver(t, w.source(t, Options{Now: c.Now}), login, token)
+	d.run(c.Now())
+	d.noFailures()
+	d.matches(truth, true)
+	c.advance(time.Hour)
+	w.SetScopes(token, "repo")
+	d.run(c.Now())
+	d.noFailures()
+	narrow := newDriver(t, w.source(t, Options{Now: c.Now}), login, token)
+	narrow.run(c.Now())
+	narrow.noFailures()
+	for key, doc := range d.docs {
+		if key.Kind == KindTeam && doc.Deleted {
+			t.Errorf("%v is said to be gone", key)
+		}
+	}
+	repositories, teams := 0, 0
+	for key := range narrow.docs {
+		switch key.Kind {
+		case KindRepository:
+			repositories++
+		case KindTeam:
+			teams++
+		}
+	}
+	if repositories != len(truth.Repositories) || teams != 0 {
+		t.Errorf("%d of %d repositories and %d teams were collected", repositories, len(truth.Repositories), teams)
+	}
+}
+
 func TestARepositoryIsCollected(t *testing.T) {
 	for name, opt := range map[string]Options{"GraphQL": {}, "REST": {NoGraphQL: true}} {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,7 @@ var retentionCases = []testCase{
 	{"PruneRunsKeepsASummary", pruneKeepsASummary},
 	{"PruneRunsSparesTheNewestAndTheActive", pruneSpares},
 	{"DeliveryBeginsOneRun", deliveryBeginsOneRun},
+	{"DeliveredJobs", deliveredJobs},
 	{"ResumeRunThatLacksStatistics", resumeWithoutStatistics},
 }
 
@@ -103,4 +104,60 @@ func resumeWithoutStatistics(x *fixture) {
 	x.ok(err)
 	_, err = x.ResumeRun(x.Context(), failed.ID, domain.PriorityHigh, passing)
 	x.wantCode(err, domain.CodeConflict)
+}
+
+// deliveredJobs go into the run that is under way, or into one of their own, once.
+func deliveredJobs(x *fixture) {
+	a := x.account("octocat")
+	deliver := func(into int64, delivery string, resources ...string) (domain.Run, []domain.JobRef, error) {
+		return x.Deliver(x.Context(), state.Delivered{Into: into, Jobs: specs(resources...), RunSpec: state.RunSpec{
+			AccountID: a.ID, Trigger: domain.TriggerWebhook, Priority: domain.PriorityHigh, Anchor: x.instant(), Delivery: delivery,
+		}})
+	}
+	own, made, err := deliver(0, "first", "a", "b")
+	x.ok(err)
+	want(x, "jobs of a new run", len(made), 2)
+	want(x, "a new run", own.Status, domain.RunRunning)
+	stored, err := x.Run(x.Context(), own.ID)
+	x.ok(err)
+	want(x, "pending of a new run", stored.Pending, int64(2))
+	again, made, err := deliver(own.ID, "first", "a", "b")
+	x.wantCode(err, domain.CodeConflict)
+	want(x, "the run of the same delivery", again.ID, own.ID)
+	want(x, "jobs of the same delivery", len(made), 0)
+	_, _, err = deliver(0, "second", "c")
+	x.wantCode(err, domain.CodeStale)
+	joined, made, err := deliver(own.ID, "second", "b", "c")
+	x.ok(err)
+	want(x, "the run that is under way", joined.ID, own.ID)
+	want(x, "jobs that were not there", len(made), 1)
+	want(x, "priority of a job", made[0].Priority, domain.PriorityHigh)
+	want(x, "all jobs", len(x.jobsOf(own.ID)), 3)
+	for _, job := range x.jobsOf(own.ID) {
+		x.succeed(job.ID)
+	}
+	stored, err = x.Run(x.Context(), own.ID)
+	x.ok(err)
+	want(x, "the run without jobs that wait", stored.Status, domain.RunFinalizing)
+	_, _, err = deliver(own.ID, "third", "d")
+	x.wantCode(err, domain.CodeStale)
+	x.complete(own.ID)
+	_, _, err = deliver(own.ID, "third", "d")
+	x.wantCode(err, domain.CodeStale)
+	again, _, err = deliver(0, "second", "c")
+	x.wantCode(err, domain.CodeConflict)
+	want(x, "the run of a delivery that joined it", again.ID, own.ID)
+	for _, nameless := range []string{"d", "e"} {
+		run, made, err := deliver(0, "", nameless)
+		x.ok(err)
+		want(x, "jobs of a delivery without a name", len(made), 1)
+		x.succeed(made[0].ID)
+		x.complete(run.ID)
+	}
+	before, err := x.Runs(x.Context(), state.RunQuery{AccountID: a.ID, Except: domain.TriggerWebhook})
+	x.ok(err)
+	want(x, "runs that no event began", len(before), 0)
+	all, err := x.Runs(x.Context(), state.RunQuery{AccountID: a.ID, Except: domain.TriggerManual})
+	x.ok(err)
+	want(x, "runs that events began", len(all), 3)
 }

@@ -62,6 +62,15 @@ func (s *State) PlanRun(ctx context.Context, run int64, jobs []domain.JobSpec) (
 	return get(ctx, s.plan, "PlanRun", func() ([]domain.JobRef, error) { return s.inner.PlanRun(ctx, run, jobs) })
 }
 
+// Deliver implements state.Runs.
+func (s *State) Deliver(ctx context.Context, d state.Delivered) (run domain.Run, made []domain.JobRef, err error) {
+	made, err = get(ctx, s.plan, "Deliver", func() (made []domain.JobRef, err error) {
+		run, made, err = s.inner.Deliver(ctx, d)
+		return made, err
+	})
+	return run, made, err
+}
+
 // Run implements state.Runs.
 func (s *State) Run(ctx context.Context, id int64) (domain.Run, error) {
 	return get(ctx, s.plan, "Run", func() (domain.Run, error) { return s.inner.Run(ctx, id) })

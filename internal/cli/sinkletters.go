@@ -74,7 +74,7 @@ func (a sinkCommands) dealWithLetters(o *options, name, short, done string,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.changing(c.Context(), o, func(s *session) error {
 				n, err := do(s)(c.Context(), args[0], wire.SinkLettersRequest{IDs: args[1:], All: all})
-				return deadLetterCommands{a.App}.printLetters(o, n, done, err)
+				return deadLetterCommands(a).printLetters(o, n, done, err)
 			})
 		}}
 	c.Flags().BoolVar(&all, "all", false, "all letters of the sink, up to 1000")

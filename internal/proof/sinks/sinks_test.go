@@ -7,16 +7,12 @@ import (
 	"database/sql"
 	"encoding/json"
 	"flag"
-	"fmt"
-	"math/rand/v2"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"sluice/internal/backoff"
 	"sluice/internal/document"
 	sim "sluice/internal/simulator/github"
 	"sluice/internal/sink"
@@ -64,14 +60,14 @@ func carries(t *testing.T, shape *sim.Shape, address string, db *sql.DB, in sink
 	for _, login := range u.Logins() {
 		first.Signup(login, u.Token(login))
 	}
-	die(t, first, random)
+	first.Dies(random)
 	for range *kills {
 		s := sluice.UpIn(t, u, dir, env, "--floor", "0")
 		for range 1 + random.IntN(5) {
 			u.MutateOnce("")
 		}
-		begin(s, u)
-		die(t, s, random)
+		s.BeginAll(u)
+		s.Dies(random)
 	}
 	last := sluice.UpIn(t, u, dir, env, "--floor", "0")
 	if state := last.Get("/api/v1/sinks"); !strings.Contains(state, `"name":"there"`) {
@@ -81,7 +77,7 @@ func carries(t *testing.T, shape *sim.Shape, address string, db *sql.DB, in sink
 	if err := u.RenameRepo(repo, "another-name"); err != nil {
 		t.Fatal(err)
 	}
-	for _, run := range begin(last, u) {
+	for _, run := range last.BeginAll(u) {
 		last.Completes(run)
 	}
 	last.Signal(syscall.SIGTERM)
@@ -90,35 +86,6 @@ func carries(t *testing.T, shape *sim.Shape, address string, db *sql.DB, in sink
 	t.Logf("the last sync: %s", done.Out)
 	compare(t, dir, db, in, where)
 	purge(t, u, dir, address, db, in, where)
-}
-
-// die lets the program live for a moment, and kills it.
-func die(t *testing.T, s *sluice.Service, random *rand.Rand) {
-	t.Helper()
-	if !backoff.Sleep(t.Context(), time.Duration(100+random.IntN(900))*time.Millisecond) {
-		t.Fatal(t.Context().Err())
-	}
-	s.Signal(syscall.SIGKILL)
-	_ = s.Wait()
-}
-
-// begin begins a run of each account that has none, and returns all that are active.
-func begin(s *sluice.Service, u *sluice.Upstream) (runs []int) {
-	for _, login := range u.Logins() {
-		_, _ = s.Call(http.MethodPost, "/api/v1/runs", fmt.Sprintf(`{"account":%q}`, login))
-	}
-	list := sluice.Decode[struct {
-		Items []struct {
-			ID     int
-			Status string
-		}
-	}](s.T, s.Get("/api/v1/runs?limit=100"))
-	for _, r := range list.Items {
-		if r.Status != "COMPLETED" && r.Status != "FAILED" && r.Status != "CANCELED" {
-			runs = append(runs, r.ID)
-		}
-	}
-	return runs
 }
 
 // compare compares every table with its export.

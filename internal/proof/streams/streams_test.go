@@ -7,9 +7,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"flag"
-	"fmt"
-	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,17 +59,17 @@ func TestStreams(t *testing.T) {
 	for _, login := range u.Logins() {
 		first.Signup(login, u.Token(login))
 	}
-	die(t, first, random)
+	first.Dies(random)
 	for range *kills {
 		s := up()
 		for range 1 + random.IntN(5) {
 			u.MutateOnce("")
 		}
-		begin(s, u)
-		die(t, s, random)
+		s.BeginAll(u)
+		s.Dies(random)
 	}
 	last := up()
-	for _, run := range begin(last, u) {
+	for _, run := range last.BeginAll(u) {
 		last.Completes(run)
 	}
 	caughtUp(t, last, len(places))
@@ -82,35 +79,6 @@ func TestStreams(t *testing.T) {
 	last = up()
 	caughtUp(t, last, len(places))
 	compare(t, dir, places, last)
-}
-
-// die lets the program live for a moment, and kills it.
-func die(t *testing.T, s *sluice.Service, random *rand.Rand) {
-	t.Helper()
-	if !backoff.Sleep(t.Context(), time.Duration(200+random.IntN(1500))*time.Millisecond) {
-		t.Fatal(t.Context().Err())
-	}
-	s.Signal(syscall.SIGKILL)
-	_ = s.Wait()
-}
-
-// begin begins a run of each account that has none, and returns all that are active.
-func begin(s *sluice.Service, u *sluice.Upstream) (runs []int) {
-	for _, login := range u.Logins() {
-		_, _ = s.Call(http.MethodPost, "/api/v1/runs", fmt.Sprintf(`{"account":%q}`, login))
-	}
-	list := sluice.Decode[struct {
-		Items []struct {
-			ID     int
-			Status string
-		}
-	}](s.T, s.Get("/api/v1/runs?limit=100"))
-	for _, r := range list.Items {
-		if r.Status != "COMPLETED" && r.Status != "FAILED" && r.Status != "CANCELED" {
-			runs = append(runs, r.ID)
-		}
-	}
-	return runs
 }
 
 // caughtUp waits until every sink is where the documents are.

@@ -5,10 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"sluice/internal/backoff"
 )
 
 // Address matches the address that a program serves at.
@@ -108,4 +113,34 @@ func (s *Service) Completes(run int) {
 	if status != http.StatusOK || !strings.Contains(stream, `"COMPLETED"`) {
 		s.T.Fatalf("run %d: %d %s", run, status, stream)
 	}
+}
+
+// Dies lets the service live for a moment, and kills it.
+func (s *Service) Dies(random *rand.Rand) {
+	s.T.Helper()
+	if !backoff.Sleep(s.T.Context(), time.Duration(100+random.IntN(1200))*time.Millisecond) {
+		s.T.Fatal(s.T.Context().Err())
+	}
+	s.Signal(syscall.SIGKILL)
+	_ = s.Wait()
+}
+
+// BeginAll begins a run of each account that has none, and returns all that are active.
+func (s *Service) BeginAll(u *Upstream) (runs []int) {
+	s.T.Helper()
+	for _, login := range u.Logins() {
+		_, _ = s.Call(http.MethodPost, "/api/v1/runs", fmt.Sprintf(`{"account":%q}`, login))
+	}
+	list := Decode[struct {
+		Items []struct {
+			ID     int
+			Status string
+		}
+	}](s.T, s.Get("/api/v1/runs?limit=100"))
+	for _, r := range list.Items {
+		if r.Status != "COMPLETED" && r.Status != "FAILED" && r.Status != "CANCELED" {
+			runs = append(runs, r.ID)
+		}
+	}
+	return runs
 }

@@ -17,9 +17,12 @@ var examples = map[string]string{
   sluice source check gitlab`,
 	"source check": `  sluice source check gitlab
   sluice source check pokeapi -o json`,
-	"source sim":  `  sluice source sim pokeapi --records 500`,
-	"source list": `  sluice source list`,
-	"source show": `  sluice source show gitlab`,
+	"source sim":    `  sluice source sim pokeapi --records 500`,
+	"source list":   `  sluice source list`,
+	"source show":   `  sluice source show gitlab`,
+	"source import": `  sluice source import airbyte manifest.yaml --out shop.yaml`,
+	"source import airbyte": `  sluice source import airbyte manifest.yaml --out shop.yaml
+  sluice source import airbyte manifest.yaml --name shop -o json`,
 	"doc search": `  sluice doc search crash parser
   sluice doc search '"index out of range" -windows pars*' --kind issues,pulls`,
 	"account": `  sluice account list

@@ -17,9 +17,11 @@ var examples = map[string]string{
   sluice source check gitlab`,
 	"source check": `  sluice source check gitlab
   sluice source check pokeapi -o json`,
-	"source sim":    `  sluice source sim pokeapi --records 500`,
-	"source list":   `  sluice source list`,
-	"source show":   `  sluice source show gitlab`,
+	"source sim":  `  sluice source sim pokeapi --records 500`,
+	"source list": `  sluice source list`,
+	"source show": `  sluice source show gitlab`,
+	"source probe": `  sluice source probe gitlab --target my-group
+  sluice source probe my.yaml --set url=https://api.example.org -o json`,
 	"source import": `  sluice source import airbyte manifest.yaml --out shop.yaml`,
 	"source import airbyte": `  sluice source import airbyte manifest.yaml --out shop.yaml
   sluice source import airbyte manifest.yaml --name shop -o json`,

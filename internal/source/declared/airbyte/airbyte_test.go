@@ -78,14 +78,15 @@ func remarked(res *airbyte.Result, text string) bool {
 // TestPages: each way of pages comes out as ours.
 func TestPages(t *testing.T) {
 	for name, c := range map[string]struct{ strategy, option, want string }{
-		"number":      {"{type: PageIncrement, page_size: 50, start_from_page: 1}", "{type: RequestOption, inject_into: request_parameter, field_name: page}", "page: {type: page, param: page, start: 1, size: {per_page: 50}}"},
-		"number from": {"{type: PageIncrement, page_size: 50}", "{type: RequestOption, inject_into: request_parameter, field_name: page}", "page: {type: page, param: page, start: 0, size: {per_page: 50}}"},
-		"offset":      {"{type: OffsetIncrement, page_size: 20}", "{type: RequestOption, inject_into: request_parameter, field_name: offset}", "page: {type: offset, param: offset, size: {per_page: 20}}"},
-		"token":       {`{type: CursorPagination, page_size: 20, cursor_value: "{{ response.get('meta', {}).get('next') }}", stop_condition: "{{ not response.meta.more }}"}`, "{type: RequestOption, inject_into: request_parameter, field_name: after}", "page: {type: cursor, param: after, next: meta.next, more: meta.more, size: {per_page: 20}}"},
-		"address":     {`{type: CursorPagination, cursor_value: "{{ response['links']['next'] }}", stop_condition: "{{ not response['links']['next'] }}"}`, "{type: RequestPath}", "page: {type: cursor, next: links.next}"},
-		"link":        {`{type: CursorPagination, cursor_value: "{{ headers['link']['next']['url'] }}"}`, "{type: RequestPath}", "page: {type: link}"},
-		"header":      {`{type: CursorPagination, cursor_value: "{{ headers['X-Next'] }}"}`, "{type: RequestOption, inject_into: request_parameter, field_name: after}", "page: {type: cursor, param: after, next: {header: X-Next}}"},
-		"last record": {`{type: CursorPagination, cursor_value: "{{ last_record['id'] }}"}`, "{type: RequestOption, inject_into: request_parameter, field_name: after}", "page: {type: keyset, param: after, by: id}"},
+		"number":             {"{type: PageIncrement, page_size: 50, start_from_page: 1}", "{type: RequestOption, inject_into: request_parameter, field_name: page}", "page: {type: page, param: page, start: 1, size: {per_page: 50}}"},
+		"number from":        {"{type: PageIncrement, page_size: 50}", "{type: RequestOption, inject_into: request_parameter, field_name: page}", "page: {type: page, param: page, start: 0, size: {per_page: 50}}"},
+		"offset":             {"{type: OffsetIncrement, page_size: 20}", "{type: RequestOption, inject_into: request_parameter, field_name: offset}", "page: {type: offset, param: offset, size: {per_page: 20}}"},
+		"token":              {`{type: CursorPagination, page_size: 20, cursor_value: "{{ response.get('meta', {}).get('next') }}", stop_condition: "{{ not response.meta.more }}"}`, "{type: RequestOption, inject_into: request_parameter, field_name: after}", "page: {type: cursor, param: after, next: meta.next, more: meta.more, size: {per_page: 20}}"},
+		"address":            {`{type: CursorPagination, cursor_value: "{{ response['links']['next'] }}", stop_condition: "{{ not response['links']['next'] }}"}`, "{type: RequestPath}", "page: {type: cursor, next: links.next}"},
+		"address or nothing": {`{type: CursorPagination, cursor_value: "{{ response.get('next', '') if response.next is not none else '' }}", stop_condition: "{{ response.get('next') is none }}"}`, "{type: RequestPath}", "page: {type: cursor, next: next}"},
+		"link":               {`{type: CursorPagination, cursor_value: "{{ headers['link']['next']['url'] }}"}`, "{type: RequestPath}", "page: {type: link}"},
+		"header":             {`{type: CursorPagination, cursor_value: "{{ headers['X-Next'] }}"}`, "{type: RequestOption, inject_into: request_parameter, field_name: after}", "page: {type: cursor, param: after, next: {header: X-Next}}"},
+		"last record":        {`{type: CursorPagination, cursor_value: "{{ last_record['id'] }}"}`, "{type: RequestOption, inject_into: request_parameter, field_name: after}", "page: {type: keyset, param: after, by: id}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := imported(t, head+stream("orders", `      paginator:
@@ -176,7 +177,8 @@ func TestCredentials(t *testing.T) {
 		`{type: ApiKeyAuthenticator, api_token: "{{ config['api_key'] }}", inject_into: {inject_into: request_parameter, field_name: token}}`: {"auth: {query: token}", ""},
 		`{type: BasicHttpAuthenticator, username: "{{ config['user'] }}", password: "{{ config['api_key'] }}"}`:                               {"auth: basic", "NAME is config['user']"},
 		`{type: OAuthAuthenticator, client_id: x}`: {"auth: bearer", "OAuth2 is not there"},
-		`{type: SelectiveAuthenticator, authenticators: {a: {type: OAuthAuthenticator}, b: {type: BasicHttpAuthenticator}}}`: {"auth: basic", "of several credentials b is taken"},
+		`{type: SelectiveAuthenticator, authenticators: {a: {type: OAuthAuthenticator}, b: {type: BasicHttpAuthenticator}}}`:                   {"auth: basic", "of several credentials b is taken"},
+		`{type: SessionTokenAuthenticator, request_authentication: {type: ApiKey, inject_into: {inject_into: header, field_name: X-Session}}}`: {"auth: {header: X-Session}", "a token of a session that somebody else begins"},
 		`{type: NoAuth}`: {"ration: {}", ""},
 	} {
 		res := imported(t, strings.Replace(head, `{type: BearerAuthenticator, api_token: "{{ config['api_key'] }}"}`, from, 1)+stream("orders", ""))

@@ -79,6 +79,12 @@ func (s *stream) authenticate(n node) error {
 		s.im.remark(n.line(), "", "OAuth2 is not there: the credential is an access token that somebody else renews")
 	case "SelectiveAuthenticator":
 		return s.choose(n)
+	case "SessionTokenAuthenticator":
+		s.im.remark(n.line(), "", "signing in for a session is not there: the credential is a token of a session that somebody else begins")
+		if use := n.get("request_authentication"); use.kind() == "ApiKey" {
+			return s.apiKey(use)
+		}
+		s.auth = auth{bearer: true}
 	default:
 		return cannot(n, "a credential by %s cannot be told", shorten(kind))
 	}
@@ -96,10 +102,10 @@ func (s *stream) apiKey(n node) error {
 	a := auth{header: n.get("header").text()}
 	if into := n.get("inject_into"); into.is() {
 		name := into.get("field_name").text()
-		switch place := into.get("inject_into").text(); {
-		case place == "header":
+		switch place := into.get("inject_into").text(); place {
+		case "header":
 			a = auth{header: name}
-		case place == "request_parameter":
+		case "request_parameter":
 			a = auth{query: name}
 		default:
 			return cannot(into, "a credential that goes into %s cannot be told", shorten(place))
@@ -128,7 +134,7 @@ func (s *stream) choose(n node) error {
 		switch one.kind() {
 		case "BearerAuthenticator", "ApiKeyAuthenticator", "BasicHttpAuthenticator", "NoAuth":
 			r = 2
-		case "OAuthAuthenticator":
+		case "OAuthAuthenticator", "SessionTokenAuthenticator":
 			r = 1
 		}
 		if r > rank {

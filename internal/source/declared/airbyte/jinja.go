@@ -84,7 +84,11 @@ func (p *parser) choice() (value, error) {
 			return value{}, err
 		}
 	}
-	return value{text: "(" + holds.condition() + " ? " + yes.text + " : " + no.text + ")"}, nil
+	made := value{text: "(" + holds.condition() + " ? " + yes.text + " : " + no.text + ")"}
+	if no.empty() {
+		made.root, made.path = yes.root, yes.path
+	}
+	return made, nil
 }
 
 // condition is the value as Python takes it where it asks whether something holds.
@@ -243,12 +247,22 @@ func applied(name string, v value, args []value) (value, error) {
 	return v, fmt.Errorf("%s is not known", shorten(name))
 }
 
-// or is the value, or another one where it is not there.
+// empty says whether it stands for nothing.
+func (v value) empty() bool {
+	return v.text == `""` || v.text == "nil" || v.text == "{}" || v.text == "[]"
+}
+
+// or is the value, or another one where it is not there. Where that is nothing it is
+// still a place.
 func (v value) or(other value) value {
+	made := value{text: "(" + v.text + " ?? " + other.text + ")"}
 	if v.root == "config" {
-		return value{text: "(" + v.text + ` != "" ? ` + v.text + " : " + other.text + ")"}
+		made.text = "(" + v.text + ` != "" ? ` + v.text + " : " + other.text + ")"
 	}
-	return value{text: "(" + v.text + " ?? " + other.text + ")"}
+	if other.empty() {
+		made.root, made.path = v.root, v.path
+	}
+	return made
 }
 
 func literal(text string) value { return value{text: strconv.Quote(text), literal: &text} }

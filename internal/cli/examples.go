@@ -20,6 +20,11 @@ var examples = map[string]string{
 	"source sim":  `  sluice source sim pokeapi --records 500`,
 	"source list": `  sluice source list`,
 	"source show": `  sluice source show gitlab`,
+	"source probe": `  sluice source probe gitlab --target my-group
+  sluice source probe my.yaml --set url=https://api.example.org -o json`,
+	"source import": `  sluice source import airbyte manifest.yaml --out shop.yaml`,
+	"source import airbyte": `  sluice source import airbyte manifest.yaml --out shop.yaml
+  sluice source import airbyte manifest.yaml --name shop -o json`,
 	"doc search": `  sluice doc search crash parser
   sluice doc search '"index out of range" -windows pars*' --kind issues,pulls`,
 	"account": `  sluice account list

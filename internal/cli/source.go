@@ -22,7 +22,7 @@ import (
 type sourceCommands struct{ *App }
 
 func (a sourceCommands) sources(o *options) *cobra.Command {
-	return group("source", "Collect any API from a file: check it, try it out", a.check(o), a.sim(o), a.list(o), a.show(o))
+	return group("source", "Collect any API from a file: check it, try it out", a.check(o), a.probe(o), a.sim(o), a.list(o), a.show(o), a.imports(o))
 }
 
 // readSource reads a file, or the one of a name that comes with the program.

@@ -203,6 +203,11 @@ func readingOf(r *ration.Ration, at *ration.Answer) keeper.Answer {
 		return keeper.Answer{}
 	}
 	one := keeper.Answer{Limit: is.Limit, Left: is.Left, HasLeft: is.HasLeft, Refill: is.Refill, Window: is.Window}
+	if r.Calls > 0 && one.Limit > r.Calls {
+		// What the file says is the most: an upstream may tell of another limit than the
+		// one that it holds to.
+		one.Limit, one.HasLeft = r.Calls, one.HasLeft && one.Left < r.Calls
+	}
 	if !is.Reset.IsZero() {
 		one.In = max(is.Reset.Sub(at.At), 0)
 	}

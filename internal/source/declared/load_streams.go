@@ -91,6 +91,12 @@ func (l *loader) stream(s *Stream, n node) {
 	withCursor := known.with(names{"cursor": ""})
 	s.get, s.first = l.request(n, withCursor, false), l.request(n.get("first"), known, true)
 	s.changes, s.sweep = l.request(n.get("changes"), withCursor, true), l.request(n.get("sweep"), known, true)
+	for name, r := range s.requests() {
+		// Where records are is a stream's, unless one of its requests says otherwise.
+		if name != "" && !n.get(name).get("records").is() {
+			r.records = l.path(n.get("records"))
+		}
+	}
 	s.sweepEvery = n.get("sweep").get("every").duration()
 	for _, k := range n.get("key").items() {
 		s.key = append(s.key, l.path(k))

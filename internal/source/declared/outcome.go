@@ -46,6 +46,10 @@ func (c *call) understand(a *answer) source.Result {
 		return walk{c}.unchanged()
 	case code >= 300 && code < 400:
 		return c.moved(a)
+	case c.p.Short && slices.Contains(noSuchPage, code):
+		// Nothing follows a page that was not full. That is no proof of what is gone.
+		a.json, c.p.Doubt = gjson.Parse("[]"), true
+		return walk{c}.walked(a, nil)
 	case code == http.StatusUnauthorized:
 		return source.Result{Verdict: source.PauseAccount, Failure: failure(domain.FailureCredential,
 			"%s does not accept the credential of %s (401%s); give another one", c.s.file.Title, c.Run.Login, c.said(a))}
@@ -64,6 +68,10 @@ func (c *call) understand(a *answer) source.Result {
 	}
 	return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "%s refuses the request (%d%s)", c.s.file.Title, a.status, c.said(a))}
 }
+
+// noSuchPage are how upstreams answer that have no page behind the last one, and do not
+// answer with an empty one.
+var noSuchPage = []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable, http.StatusUnprocessableEntity}
 
 // limited is a limit that was hit; without a wait it backs off.
 func limited(wait time.Duration, format string, args ...any) source.Result {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"sluice/internal/domain"
 	"sluice/internal/source"
 )
@@ -29,8 +31,11 @@ func (c walk) follow(a *answer, all []record, shown int) follow {
 	f := follow{total: -1}
 	if n, ok := c.number(a, p.total); ok {
 		f.total = n
-		if p.size > 0 {
-			f.pages = (n + p.size - 1) / p.size
+	}
+	c.learnSize(shown, f.total)
+	if f.total >= 0 {
+		if size := c.size(); size > 0 {
+			f.pages = (f.total + size - 1) / size
 		}
 	}
 	if n, ok := c.number(a, p.pages); ok {
@@ -40,7 +45,12 @@ func (c walk) follow(a *answer, all []record, shown int) follow {
 		f.pages = 1
 		return f
 	}
-	f.pos = c.next(a, all, shown, &f)
+	if f.pos = c.next(a, shown, &f); shown > 0 {
+		c.p.Empty = 0
+	} else if c.p.Empty++; f.pos != "" && c.p.Empty >= mostEmpty {
+		f.wrong = "the walk does not end: " + strconv.Itoa(c.p.Empty) + " pages in a row have no records, and name another"
+		return f
+	}
 	f.shifts = p.counted() || p.kind == pageLink && numbered(f.pos) || p.kind == pageLink && numbered(c.p.Pos)
 	switch {
 	case f.pos == "":
@@ -54,9 +64,30 @@ func (c walk) follow(a *answer, all []record, shown int) follow {
 	return f
 }
 
+// mostEmpty is how many pages without records may follow one another.
+const mostEmpty = 100
+
+// size is how many records a page has: as many as were asked for, or as the upstream
+// gives where it gives fewer.
+func (c walk) size() int {
+	if c.p.Size > 0 {
+		return c.p.Size
+	}
+	return c.request.page.size
+}
+
+// learnSize finds out with the first page whether the upstream gives as many records
+// as it is asked for; many give at most so many, and do not say so.
+func (c walk) learnSize(shown, total int) {
+	if size := c.request.page.size; c.first() && shown > 0 && shown != total && (size == 0 && total > shown || shown < size) {
+		c.p.Size = shown
+	}
+}
+
 // next is where the page behind this one begins. Shown is how many records the page
-// had, kept or not.
-func (c walk) next(a *answer, all []record, shown int, f *follow) string {
+// had, kept or not. That a page is not full is no end: only a total, a number of pages,
+// a word of the upstream's, or a page without records is.
+func (c walk) next(a *answer, shown int, f *follow) string {
 	p := &c.request.page
 	if p.more != "" {
 		if more := at(a.json, p.more); more.Exists() && !more.Bool() {
@@ -65,46 +96,76 @@ func (c walk) next(a *answer, all []record, shown int, f *follow) string {
 	}
 	switch p.kind {
 	case pageNumber, pageOffset:
-		if shown == 0 || p.size > 0 && shown < p.size && p.more == "" && f.pages == 0 || f.pages > 0 && c.p.Page+1 >= f.pages && shown < max(p.size, 1) {
-			return ""
-		}
-		if f.pages > 0 && c.p.Page+1 >= f.pages && f.total >= 0 && (c.p.Page+1)*p.size >= f.total || p.size == 0 && f.pages > 0 && c.p.Page+1 >= f.pages {
+		if c.ends(shown, f) {
 			return ""
 		}
 		return c.pageAt(c.p.Page + 1)
 	case pageLink:
 		return c.named(linkOf(a.header, p.rel))
 	case pageCursor:
-		token := textAt(a.json, p.next.body)
-		if p.next.header != "" {
-			token = a.header.Get(p.next.header)
-		}
-		switch {
-		case token == "" || token == "false" || p.more == "" && shown == 0:
-			return ""
-		case p.param == "" || strings.HasPrefix(token, "http://") || strings.HasPrefix(token, "https://"):
-			return c.named(token)
-		}
-		return posToken + token
+		return c.token(a, shown)
 	case pageKeyset:
-		if len(all) == 0 || p.size > 0 && shown < p.size {
+		last := c.lastShown(a)
+		if shown == 0 || !last.Exists() {
 			return ""
 		}
-		last := all[len(all)-1]
 		by := p.by
 		if by == "" {
 			by = c.stream.key[len(c.stream.key)-1]
 		}
-		return posToken + textAt(last.value, by)
+		return posToken + textAt(last, by)
 	}
 	return ""
+}
+
+// ends says whether a page that is told apart by number is the last one.
+func (c walk) ends(shown int, f *follow) bool {
+	switch {
+	case shown == 0:
+		return true
+	case f.total >= 0 && c.size() > 0:
+		return (c.p.Page+1)*c.size() >= f.total
+	case f.pages > 0:
+		return c.p.Page+1 >= f.pages && shown < max(c.size(), 1) || c.size() == 0 && c.p.Page+1 >= f.pages
+	}
+	return false
+}
+
+// token is where a page begins that the upstream names by a token or an address. One
+// that has no records and names itself is the end: more may come there later.
+func (c walk) token(a *answer, shown int) string {
+	p := &c.request.page
+	token := textAt(a.json, p.next.body)
+	if p.next.header != "" {
+		token = a.header.Get(p.next.header)
+	}
+	pos := ""
+	switch {
+	case token == "" || token == "false":
+	case p.param == "" || strings.HasPrefix(token, "http://") || strings.HasPrefix(token, "https://"):
+		pos = c.named(token)
+	default:
+		pos = posToken + token
+	}
+	if shown == 0 && pos == c.p.Pos {
+		return ""
+	}
+	return pos
+}
+
+// lastShown is the last record of a page, kept or not.
+func (c walk) lastShown(a *answer) (last gjson.Result) {
+	every(a.json, strings.TrimSuffix(strings.TrimSuffix(c.request.records, "*"), "."), func(v gjson.Result) {
+		eachOf(v, func(one gjson.Result) { last = one })
+	})
+	return last
 }
 
 // pageAt is the position of a page of those that are told apart by number.
 func (c walk) pageAt(page int) string {
 	p := &c.request.page
 	if p.kind == pageOffset {
-		return posNumber + strconv.Itoa(p.start+page*p.size)
+		return posNumber + strconv.Itoa(p.start+page*c.size())
 	}
 	return posNumber + strconv.Itoa(p.start+page)
 }

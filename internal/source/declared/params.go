@@ -29,6 +29,13 @@ type params struct {
 	// many pages that were.
 	Total int `json:"total,omitempty"`
 	Pages int `json:"pages,omitempty"`
+	// Size is how many records a page has, where that is fewer than were asked for;
+	// Empty counts the pages without any that came one after the other.
+	Size  int `json:"size,omitempty"`
+	Empty int `json:"empty,omitempty"`
+	// Short says that the page before was not full: this one is asked for to be sure
+	// that nothing follows.
+	Short bool `json:"short,omitempty"`
 	// Apart says that all pages were planned at once: none follows from this one.
 	Apart bool `json:"apart,omitempty"`
 	// Full says that earlier pages of the walk were read, and not taken to be as they

@@ -114,6 +114,10 @@ func (c *call) nameOf(v gjson.Result) string {
 		if text == "" {
 			return ""
 		}
+		if len(c.stream.key) > 1 {
+			// What separates parts is none of one: 1 and 2:3 are not 1:2 and 3.
+			text = strings.NewReplacer("%", "%25", ":", "%3A").Replace(text)
+		}
 		parts = append(parts, text)
 	}
 	return shorten(strings.Join(parts, ":"), 500)

@@ -142,7 +142,7 @@ func (c walk) walked(a *answer, all []record) source.Result {
 	}
 	c.children(&res, all)
 	c.remember(a, &res, f, len(all))
-	if f.shifts && f.total < 0 && f.pos != "" {
+	if f.shifts && f.total < 0 {
 		c.p.Doubt = true
 	}
 	c.goOn(&res, f, all)
@@ -200,6 +200,7 @@ func (c walk) goOn(res *source.Result, f follow, all []record) {
 	}
 	next := c.p
 	next.Page, next.Pos, next.Full = c.p.Page+1, f.pos, c.stream.etag
+	next.Short = (p.counted() || p.kind == pageKeyset) && f.total < 0 && f.pages == 0 && p.more == "" && res.Items < p.size
 	if len(all) > 0 {
 		next.First = all[0].name
 	}

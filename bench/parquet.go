@@ -1,12 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"time"
 
@@ -31,6 +32,11 @@ const (
 // compares the memory of the export with that of a tenth of the rows.
 func parquetExport(ctx context.Context, l *lab) error {
 	rows := l.size(exportedRows, 20_000)
+	dir, remove, err := l.folder("parquet")
+	if err != nil {
+		return err
+	}
+	defer remove()
 	shelf, err := storingShelf(ctx, l)
 	if err != nil {
 		return err
@@ -64,13 +70,16 @@ func parquetExport(ctx context.Context, l *lab) error {
 	var speeds, raw []float64
 	large := uint64(0)
 	for range l.rounds() {
-		var file bytes.Buffer
-		n, took, peak, err := exportOnce(ctx, src, &file)
+		file, err := os.Create(filepath.Join(dir, "commits.parquet"))
 		if err != nil {
 			return err
 		}
-		plain, err := writeRaw(&file, n)
+		n, took, peak, err := exportOnce(ctx, src, file)
 		if err != nil {
+			return errors.Join(err, file.Close())
+		}
+		plain, err := writeRaw(file, n)
+		if err := errors.Join(err, file.Close()); err != nil {
 			return err
 		}
 		speeds, raw, large = append(speeds, float64(n)/took.Seconds()), append(raw, plain), max(large, peak)
@@ -116,8 +125,8 @@ func exportOnce(ctx context.Context, src export.Sources, w io.Writer) (rows int6
 
 // writeRaw is how many rows a second parquet-go writes: those of a file, some of them
 // again and again.
-func writeRaw(file *bytes.Buffer, rows int64) (speed float64, err error) {
-	in := parquet.NewReader(bytes.NewReader(file.Bytes()))
+func writeRaw(file *os.File, rows int64) (speed float64, err error) {
+	in := parquet.NewReader(file)
 	defer func() { err = errors.Join(err, in.Close()) }()
 	sample := make([]parquet.Row, min(rows, exportedSample))
 	for n := 0; n < len(sample); {

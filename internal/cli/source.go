@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -25,9 +26,23 @@ func (a sourceCommands) sources(o *options) *cobra.Command {
 	return group("source", "Collect any API from a file: check it, try it out", a.check(o), a.probe(o), a.sim(o), a.list(o), a.show(o), a.imports(o))
 }
 
+// mostRead is more than any file that describes something may have; what is longer is
+// refused by whoever parses it.
+const mostRead = 16 << 20
+
+// readSome reads a file, and of one that has no end as much as can be used.
+func readSome(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, mostRead))
+}
+
 // readSource reads a file, or the one of a name that comes with the program.
 func readSource(what string) (*declared.File, error) {
-	text, err := os.ReadFile(what)
+	text, err := readSome(what)
 	if err != nil {
 		known, ok := shipped.File(what)
 		switch {

@@ -25,7 +25,7 @@ func (a sourceCommands) importAirbyte(o *options) *cobra.Command {
 			"grants: `source check` refuses the file until its ration is stated. No call is made.",
 		Args: exactly("import airbyte", "MANIFEST"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			text, err := os.ReadFile(args[0])
+			text, err := readSome(args[0])
 			if err != nil {
 				return usage("%v", err)
 			}

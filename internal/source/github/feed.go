@@ -3,6 +3,7 @@ package github
 import (
 	"cmp"
 	"strconv"
+	"time"
 
 	"sluice/internal/document"
 	"sluice/internal/domain"
@@ -49,7 +50,7 @@ func (f *feed) request(_ *Source, c *call) request {
 		target = c.resize(target)
 	}
 	r := request{target: target}
-	if c.p.page() == 1 && c.Job.Type == f.typ && c.Stored != nil && c.Job.Failures == 0 {
+	if c.p.page() == 1 && c.Job.Type == f.typ && c.Stored != nil && c.Job.Failures == 0 && !f.owesChildren(c) {
 		r.etag = c.Stored.ETag
 	}
 	return r
@@ -57,7 +58,7 @@ func (f *feed) request(_ *Source, c *call) request {
 
 // same ends a walk over a list whose newest page is as it was when a walk ended.
 func (f *feed) same(_ *Source, c *call) source.Result {
-	return source.Result{Verdict: source.Done, Pages: 1, Cursors: []domain.Cursor{c.cursor(f.typ)}}
+	return source.Result{Verdict: source.Done, Pages: 1, Cursors: f.moved(c, c.Job.Type, false)}
 }
 
 func (f *feed) read(s *Source, c *call, a *answer) source.Result {
@@ -66,46 +67,87 @@ func (f *feed) read(s *Source, c *call, a *answer) source.Result {
 		return malformed(wrong)
 	}
 	l := s.linksOf(c, a)
-	since, sweeps := c.walkSince(), c.Job.Type == f.sweep
+	since, sweeps := f.since(c), c.Job.Type == f.sweep
 	if sweeps || since.IsZero() {
 		res.Pages = l.pages
 	}
 	if c.p.page() == 1 {
 		c.p.PrevTag, c.p.Total = l.etag, int(total)
 	}
-	if f.children != nil && f.children.wanted(c.opt) {
-		// A sweep meets everything, and asks for what changed since the last collection.
-		f.children.of(c, f.path, &res, s.from(c.Cursors[c.opt.cursorKey(f.typ, f.bucket, c.Job.Resource)]))
+	p := *c.followed(l, span{})
+	// The cursor may move before the walk ends.
+	p.Prev, p.PrevTag, p.Met, p.Since = "", c.p.PrevTag, c.p.Met+res.Items, seconds(since)
+	if sweeps {
+		p.Since = 0
 	}
-	met := c.p.Met + res.Items
-	if l.next != "" && (sweeps || since.IsZero() || !newest.Before(s.from(since))) {
-		p := *c.followed(l, span{})
-		// The cursor may move before the walk ends.
-		p.Prev, p.PrevTag, p.Met, p.Since = "", c.p.PrevTag, met, seconds(since)
-		if sweeps {
-			p.Since = 0
-		}
-		res.Next = append(res.Next, p.spec(c.Job.Type, c.Job.Resource, p.number(), BucketCore))
+	if p.Total != int(total) {
+		p.Total = changing
+	}
+	if !sweeps && !since.IsZero() && newest.Before(s.from(since)) {
+		p.URL = "" // the rest is known
+	}
+	if f.children != nil && f.children.wanted(c.opt) && f.children.first(s, c, f, &p, &res) {
 		return res
 	}
-	f.end(c, &res, met, int(total))
+	f.goOn(c, c.Job.Type, &p, &res)
 	return res
+}
+
+// changing stands for the length of a list that differs between its pages.
+const changing = -1
+
+// since is how far a walk reads back: to its cursor, or to that of its elements'
+// children if those were left behind.
+func (f *feed) since(c *call) time.Time {
+	since := c.walkSince()
+	if f.owesChildren(c) && f.children.since(c).Before(since) {
+		return f.children.since(c)
+	}
+	return since
+}
+
+// owesChildren tells whether an earlier walk left children behind.
+func (f *feed) owesChildren(c *call) bool {
+	return f.children != nil && f.children.wanted(c.opt) && f.children.since(c).Before(c.Since.Truncate(time.Second))
+}
+
+// goOn leads to the next page of the walk, or ends it.
+func (f *feed) goOn(c *call, typ string, p *params, res *source.Result) {
+	if p.URL != "" {
+		res.Next = append(res.Next, p.spec(typ, c.Job.Resource, p.number(), BucketCore))
+		return
+	}
+	f.end(c, typ, p, res)
 }
 
 // end says what the end of a walk proves. Pages shift when something before them is
 // deleted, and what was to be first on the next page is then not met: only a list of
 // which as many were met as there are tells that others are gone.
-func (f *feed) end(c *call, res *source.Result, met, total int) {
-	res.Cursors = append(res.Cursors, c.cursor(c.Job.Type))
-	if c.Job.Type == f.sweep {
-		if f.wrap != "" && met == total && c.p.Total == total && c.p.Start != 0 {
+func (f *feed) end(c *call, typ string, p *params, res *source.Result) {
+	res.Cursors = append(res.Cursors, f.moved(c, typ, p.Lacks)...)
+	if typ == f.sweep {
+		if f.wrap != "" && p.Met == p.Total && p.Start != 0 {
 			res.Absences = append(res.Absences, c.notSeen(f.kind, document.GoneDeleted))
 		}
 		return
 	}
-	if c.p.PrevTag != "" && c.p.Tag == "" {
+	if p.PrevTag != "" && p.Tag == "" {
 		res.Stored = append(res.Stored, domain.Page{
-			AccountID: c.Run.AccountID, Key: storedKey(f.typ, c.Job.Resource, ""), ETag: c.p.PrevTag, Items: met,
+			AccountID: c.Run.AccountID, Key: storedKey(f.typ, c.Job.Resource, ""), ETag: p.PrevTag, Items: p.Met,
 		})
 	}
+}
+
+// moved are the cursors that the end of a walk moves. One that lacks children leaves the
+// children's cursor where it is, and a sweep its own: the next one asks for them again.
+func (f *feed) moved(c *call, typ string, lacks bool) []domain.Cursor {
+	switch {
+	case f.children == nil || !f.children.wanted(c.opt):
+		return []domain.Cursor{c.cursor(typ)}
+	case typ == f.sweep && lacks:
+		return nil
+	case typ == f.sweep || lacks:
+		return []domain.Cursor{c.cursor(typ)}
+	}
+	return []domain.Cursor{c.cursor(typ), c.cursor(f.children.typ)}
 }

@@ -108,11 +108,12 @@ type params struct {
 	// Changes makes an issues walk hand on the pull requests it meets. IDs are
 	// the node ids met so far and not fetched yet; Then is the page of the walk
 	// that goes on after the batch, and Of that walk's type where it is not the
-	// issues walk.
+	// issues walk. Lacks says that the walk passed over some of them.
 	Changes bool     `json:"changes,omitempty"`
 	IDs     []string `json:"ids,omitempty"`
 	Then    *params  `json:"then,omitempty"`
 	Of      string   `json:"of,omitempty"`
+	Lacks   bool     `json:"lacks,omitempty"`
 	// Again marks a batch that asks once more for what an answer left out.
 	Again bool `json:"again,omitempty"`
 	// Full makes a commit walk ignore the cursor, and a listing ask without

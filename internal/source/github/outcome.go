@@ -54,8 +54,7 @@ func (s *Source) understand(c *call, op operation, a *answer) source.Result {
 	case code == http.StatusUnavailableForLegalReasons:
 		return s.blocked(c, a)
 	case (code == http.StatusGone || code == http.StatusNoContent) && c.beside():
-		// Switched off in this repository, or the repository is empty.
-		return source.Result{Verdict: source.Done, Pages: 1, Cursors: []domain.Cursor{c.cursor(c.Job.Type)}}
+		return c.switchedOff()
 	case code == http.StatusGone:
 		return withdrawn(c, a)
 	case code == http.StatusUnprocessableEntity:

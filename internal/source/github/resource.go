@@ -186,7 +186,8 @@ func (d *discovery) due(one *resource, at *route, r *repository) (due bool, told
 		return true, 0, 1
 	}
 	newest, items := one.about(&r.threads)
-	return items > 0 && d.changed(newest, d.cursorOf(at.typ, at.bucket, *r)), 0, items
+	cursor := d.cursorOf(at.typ, at.bucket, *r)
+	return items > 0 && (toldRefused(cursor) || d.changed(newest, cursor)), 0, items
 }
 
 // kindsOfResources declares their kinds.

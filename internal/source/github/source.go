@@ -229,6 +229,9 @@ func (s *Source) newCall(in source.Call, p params) *call {
 	if s.opt.question(in.Job.Type, in.Job.Bucket) != "" {
 		c.Since = in.Cursors[s.opt.cursorKey(in.Job.Type, in.Job.Bucket, in.Job.Resource)]
 	}
+	if w, ok := walkFor(in.Job.Type); ok && w.declared().mayHide && toldRefused(c.Since) {
+		c.Since = time.Time{} // nothing was seen then: the walk begins at the beginning
+	}
 	return c
 }
 

@@ -143,7 +143,11 @@ const refused = mostCounted - 1
 // refusedLately tells whether GitHub would not show a list, and was asked not long ago: a
 // refusal is charged, and little changes about it.
 func (d *discovery) refusedLately(cursor time.Time) bool {
-	return !cursor.IsZero() && cursor.Nanosecond()/1000 == refused && d.fetched.Sub(cursor) < d.s.opt.SweepEvery
+	return toldRefused(cursor) && d.fetched.Sub(cursor) < d.s.opt.SweepEvery
+}
+
+func toldRefused(cursor time.Time) bool {
+	return !cursor.IsZero() && cursor.Nanosecond()/1000 == refused
 }
 
 // countedAt is the cursor of a list: its anchor, which has whole seconds, and as the

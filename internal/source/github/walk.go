@@ -71,11 +71,28 @@ func walkFor(typ string) (w walk, ok bool) {
 // finding, not a fault. Nothing is said to be gone.
 func (c *call) hidden() (source.Result, bool) {
 	w, ok := walkFor(c.Job.Type)
-	if !ok || !w.declared().mayHide {
+	if !ok {
+		return source.Result{}, false
+	}
+	if k, ok := w.(*children); ok {
+		return k.passOver(c), true
+	}
+	if !w.declared().mayHide {
 		return source.Result{}, false
 	}
 	c.p.Told = refused
 	return source.Result{Verdict: source.Done, Pages: 1, Cursors: []domain.Cursor{c.cursor(c.Job.Type)}}, true
+}
+
+// switchedOff is the meaning of an answer that says that a repository does not have this,
+// or is empty.
+func (c *call) switchedOff() source.Result {
+	if w, _ := walkFor(c.Job.Type); w != nil {
+		if k, ok := w.(*children); ok {
+			return k.passOver(c)
+		}
+	}
+	return source.Result{Verdict: source.Done, Pages: 1, Cursors: []domain.Cursor{c.cursor(c.Job.Type)}}
 }
 
 // element declares how an element of a listing is read.

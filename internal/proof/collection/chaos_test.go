@@ -3,6 +3,8 @@ package collection_test
 import (
 	"bytes"
 	"flag"
+	"net/http"
+	"os"
 	"os/exec"
 	"strconv"
 	"syscall"
@@ -19,8 +21,8 @@ const (
 	chaosWorkers = 4
 	chaosLimit   = 12
 	chaosWindow  = 3 * time.Second
-	// chaosEnd is how long the last life may take to finish the collection.
-	chaosEnd = 4 * time.Minute
+	// chaosEnd is when a last life that does not finish the collection hangs.
+	chaosEnd = 20 * time.Minute
 )
 
 // TestChaosKilledAgainAndAgain kills the real program with SIGKILL at random
@@ -40,14 +42,26 @@ func TestChaosKilledAgainAndAgain(t *testing.T) {
 	// assumed window is over, which by default would be an hour.
 	args := u.Collect(dir, "--workers", strconv.Itoa(chaosWorkers),
 		"--assume-limit", strconv.Itoa(chaosLimit), "--assume-window", chaosWindow.String())
+	calls := make(chan struct{}, 1)
+	u.OnRequest(func(*http.Request, int) *sim.Fault {
+		select {
+		case calls <- struct{}{}:
+		default:
+		}
+		return nil
+	})
 	killed := 0
 	for done := false; !done; {
-		// A life is long enough to start and to get some work done.
-		life := time.Duration(120+random.IntN(350)) * time.Millisecond
+		// A life begins with its first call, however long a busy machine takes to get
+		// there; some end before.
+		life, begins := time.Duration(20+random.IntN(350))*time.Millisecond, calls
+		if random.IntN(5) == 0 {
+			begins = nil
+		}
 		if killed >= *kills {
 			life = 0
 		}
-		if done = live(t, args, life); !done {
+		if done = live(t, args, life, begins); !done {
 			killed++
 		}
 	}
@@ -72,24 +86,24 @@ func TestChaosKilledAgainAndAgain(t *testing.T) {
 }
 
 // live runs the program for a while and then kills it, or to its end if life
-// is zero. It reports whether the program ended by itself.
-func live(t *testing.T, args []string, life time.Duration) (done bool) {
+// is zero. The while begins when something comes from begins, if that is not nil.
+// It reports whether the program ended by itself.
+func live(t *testing.T, args []string, life time.Duration, begins <-chan struct{}) (done bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), sluice.Binary, args...)
 	cmd.Env = sluice.Environment()
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
+	select {
+	case <-begins: // of an earlier life
+	default:
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	end, with := life, syscall.SIGKILL
-	if life == 0 {
-		// A program that hangs says where: this signal prints its goroutines.
-		end, with = chaosEnd, syscall.SIGQUIT
-	}
-	killer := time.AfterFunc(end, func() { _ = cmd.Process.Signal(with) })
-	err := cmd.Wait()
-	killer.Stop()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	err := endLife(cmd.Process, life, begins, ended)
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
 		return false
 	}
@@ -97,4 +111,22 @@ func live(t *testing.T, args []string, life time.Duration) (done bool) {
 		t.Fatalf("the program failed by itself: %v\n%s\n%s", err, out.String(), errOut.String())
 	}
 	return true
+}
+
+// endLife kills a process when its life is over and waits for its end.
+func endLife(p *os.Process, life time.Duration, begins <-chan struct{}, ended <-chan error) error {
+	end, with := life, syscall.SIGKILL
+	if life == 0 {
+		// A program that hangs says where: this signal prints its goroutines.
+		end, with = chaosEnd, syscall.SIGQUIT
+	} else if begins != nil {
+		select {
+		case <-begins:
+		case err := <-ended:
+			return err
+		}
+	}
+	killer := time.AfterFunc(end, func() { _ = p.Signal(with) })
+	defer killer.Stop()
+	return <-ended
 }

@@ -51,14 +51,15 @@ func TestChaosNastyWorld(t *testing.T) {
 	injected := u.Audit().Injected
 	u.SetNasty(sim.Nasty{})
 	t.Logf("%d kinds of faults and changes: %v", len(injected), injected)
-	expected := 0
+	var lacking []string
 	for _, kind := range append(sim.FaultKinds(), sim.ChangeKinds()...) {
-		if !slices.Contains(tooPatient, kind) {
-			expected++
+		if injected[kind] == 0 && !slices.Contains(tooPatient, kind) {
+			lacking = append(lacking, kind)
 		}
 	}
-	if *nastyLives >= 100 && len(injected) < expected {
-		t.Errorf("of %d kinds only %d happened", expected, len(injected))
+	// What needs the right instant, such as a deletion between two pages, may not come.
+	if *nastyLives >= 100 && len(lacking) > 3 {
+		t.Errorf("these did not happen: %v", lacking)
 	}
 	// The run that was under way goes on, and may lack what went wrong before.
 	suffer(t, args, 0)

@@ -59,9 +59,9 @@ func TestReadersBesideACollectionThatIsKilled(t *testing.T) {
 		})
 	}
 	for range 6 {
-		live(t, args, time.Duration(200+random.IntN(600))*time.Millisecond)
+		live(t, args, time.Duration(200+random.IntN(600))*time.Millisecond, nil)
 	}
-	live(t, args, 0)
+	live(t, args, 0, nil)
 	close(over)
 	readers.Wait()
 	t.Logf("%v commands answered", answered)

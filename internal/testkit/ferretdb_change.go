@@ -18,20 +18,23 @@ const (
 	narrowFile = "sqlite/narrow.go"
 )
 
-// ferretChange is something that FerretDB does otherwise in tests.
+// ferretChange is something that FerretDB does otherwise in tests; the file is one
+// of its module.
 type ferretChange struct{ file, from, to string }
 
 var ferretChanges = []ferretChange{
 	// Documents that cannot be meant are not read: most of the time of tests would
 	// go by with them.
 	{
-		"collection.go",
+		ferretStore + "/collection.go",
 		"\tif params.Filter.Len() == 1 {",
 		"\twhereClause, args = narrow(params.Filter)\n\tif whereClause == \"\" && params.Filter.Len() == 1 {",
 	},
+	// Fields of fields tell what can be meant, too.
+	{"internal/handler/msg_find.go", "if !h.EnableNestedPushdown && params.Filter != nil {", "if h.DisablePushdown && params.Filter != nil {"},
 	// Each update of a call keeps a connection until the call has ended: a hundred of
 	// them would wait for ever for one more, and everybody else for them.
-	{"metadata/pool/opendb.go", "db.SetMaxOpenConns(100)", "db.SetMaxOpenConns(0)"},
+	{ferretStore + "/metadata/pool/opendb.go", "db.SetMaxOpenConns(100)", "db.SetMaxOpenConns(0)"},
 }
 
 // changeFerretDB copies FerretDB and changes it, and returns the path of a go.mod
@@ -60,12 +63,11 @@ func writeFerretDB(folder, module, source string) error {
 	if err := copyWritable(changed, module); err != nil {
 		return err
 	}
-	store := filepath.Join(changed, filepath.FromSlash(ferretStore))
-	if err := appendFile(filepath.Join(store, "narrow.go"), filepath.Join(source, filepath.FromSlash(narrowFile)), ""); err != nil {
+	if err := appendFile(filepath.Join(changed, filepath.FromSlash(ferretStore), "narrow.go"), filepath.Join(source, filepath.FromSlash(narrowFile)), ""); err != nil {
 		return err
 	}
 	for _, change := range ferretChanges {
-		name := filepath.Join(store, filepath.FromSlash(change.file))
+		name := filepath.Join(changed, filepath.FromSlash(change.file))
 		text, err := os.ReadFile(name)
 		if err != nil {
 			return err

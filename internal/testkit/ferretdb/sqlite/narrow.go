@@ -48,10 +48,10 @@ func narrowBy(key string, value any) (condition string, args []any) {
 		return narrowByID(value)
 	case key == "$or":
 		return narrowByAny(value)
-	case key == "" || strings.HasPrefix(key, "$") || strings.ContainsAny(key, `."'\`):
+	case key == "" || strings.HasPrefix(key, "$") || strings.ContainsAny(key, `"'\`):
 		return "", nil
 	}
-	f := field{value: fmt.Sprintf(`%s->>'$."%s"'`, metadata.DefaultColumn, key), kind: fmt.Sprintf(`json_type(%s,'$."%s"')`, metadata.DefaultColumn, key)}
+	f := fieldOf(strings.Split(key, "."))
 	operators, ok := value.(*types.Document)
 	if !ok {
 		return f.in([]any{value})
@@ -136,9 +136,28 @@ func valuesOf(list *types.Array) (values []any) {
 	return values
 }
 
-// field is a field of documents, by expressions of SQL. An array matches if one of
-// its elements does.
-type field struct{ value, kind string }
+// field is a field of documents, by expressions of SQL.
+type field struct {
+	value, kind string
+	// within says that a part of the path to it is an array, and array that it is
+	// one or that: whatever one of its elements matches is matched.
+	within, array string
+}
+
+func fieldOf(path []string) (f field) {
+	f.within = "FALSE"
+	at := "$"
+	for i, name := range path {
+		at += fmt.Sprintf(`."%s"`, name)
+		f.kind = fmt.Sprintf(`json_type(%s,'%s')`, metadata.DefaultColumn, at)
+		f.array = fmt.Sprintf(`%s OR %s = 'array'`, f.within, f.kind)
+		if i < len(path)-1 {
+			f.within = f.array
+		}
+	}
+	f.value = fmt.Sprintf(`%s->>'%s'`, metadata.DefaultColumn, at)
+	return f
+}
 
 func (f field) fulfils(operator string, operand any) (condition string, args []any) {
 	switch operator {
@@ -150,12 +169,12 @@ func (f field) fulfils(operator string, operand any) (condition string, args []a
 		}
 	case "$exists":
 		if there, ok := operand.(bool); ok {
-			return f.kind + map[bool]string{true: " IS NOT NULL", false: " IS NULL"}[there], nil
+			return fmt.Sprintf("(%s IS %s OR %s)", f.kind, map[bool]string{true: "NOT NULL", false: "NULL"}[there], f.within), nil
 		}
 	case "$gt", "$gte", "$lt", "$lte":
 		sign := map[string]string{"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}[operator]
 		if arg, ok := plain(operand); ok {
-			return fmt.Sprintf("(%s %s ? OR %s = 'array')", f.value, sign, f.kind), []any{arg}
+			return fmt.Sprintf("(%s %s ? OR %s)", f.value, sign, f.array), []any{arg}
 		}
 	}
 	return "", nil
@@ -172,7 +191,7 @@ func (f field) in(values []any) (condition string, args []any) {
 		}
 		args = append(args, arg)
 	}
-	return fmt.Sprintf("(%s IN (%s) OR %s = 'array')", f.value, marks(len(values)), f.kind), args
+	return fmt.Sprintf("(%s IN (%s) OR %s)", f.value, marks(len(values)), f.array), args
 }
 
 // plain is a value that SQLite compares as MongoDB does.

@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	timerCount   = flag.Int("timers", 800, "how many timers the proof of several servers sets")
+	timerCount   = flag.Int("timers", 400, "how many timers the proof of several servers sets")
 	timerSeconds = flag.Int("timer-seconds", 8, "over how many seconds they are set and due")
 )
 

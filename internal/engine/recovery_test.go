@@ -204,7 +204,7 @@ func TestPoisonousLastJob(t *testing.T) {
 
 func TestRebuildsManyWaitingJobs(t *testing.T) {
 	t.Parallel()
-	jobs := testkit.Effort(3_000, 10_000)
+	jobs := testkit.Effort(1_500, 10_000)
 	g := newGated(jobs)
 	s := newService(t, g, wiring.Options{Engine: engine.Config{Workers: 2}})
 	run, refs := s.planned("octocat", g.Roots)

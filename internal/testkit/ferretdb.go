@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"debug/buildinfo"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // ferretName is what the stand-in is called.
@@ -40,11 +42,13 @@ func buildFerretDB() (string, error) {
 	}
 	// A build that is interrupted must not leave half a program behind.
 	unfinished := built + ".unfinished"
-	command := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", unfinished, ".")
-	command.Dir = source
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly -buildvcs=false")
-	if out, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w: %s", err, out)
+	modfile, remove, err := changeFerretDB(source)
+	if err != nil {
+		return "", err
+	}
+	defer remove()
+	if _, err := goIn(source, "build", "-trimpath", "-tags", "narrowed", "-modfile", modfile, "-o", unfinished, "."); err != nil {
+		return "", err
 	}
 	if err := os.Rename(unfinished, built); err != nil {
 		return "", fmt.Errorf("install FerretDB: %w", err)
@@ -52,16 +56,34 @@ func buildFerretDB() (string, error) {
 	return built, nil
 }
 
+// goIn runs the go command in the module of FerretDB's program and returns what
+// it writes.
+func goIn(source string, args ...string) (string, error) {
+	command := exec.CommandContext(context.Background(), "go", args...)
+	command.Dir = source
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly -buildvcs=false")
+	out, err := command.Output()
+	if err != nil {
+		var failed *exec.ExitError
+		if errors.As(err, &failed) {
+			out = append(out, failed.Stderr...)
+		}
+		return "", fmt.Errorf("go %s: %w: %s", args[0], err, out)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
 // fingerprint is short and differs when the program is another.
 func fingerprint(source string) (string, error) {
 	hash := sha256.New()
-	for _, name := range []string{"main.go", "gate.go", "go.mod", "go.sum"} {
+	for _, name := range []string{"main.go", "gate.go", narrowFile, "go.mod", "go.sum"} {
 		text, err := os.ReadFile(filepath.Join(source, name))
 		if err != nil {
 			return "", fmt.Errorf("read the source of FerretDB's program: %w", err)
 		}
 		hash.Write(text)
 	}
+	_, _ = fmt.Fprint(hash, ferretChanges)
 	return fmt.Sprintf("%x", hash.Sum(nil)[:6]), nil
 }
 
@@ -73,7 +95,7 @@ func ferretVersion(path string) string {
 		return "of unknown version"
 	}
 	for _, module := range info.Deps {
-		if module.Path == "github.com/FerretDB/FerretDB" {
+		if module.Path == ferretModule {
 			return module.Version
 		}
 	}

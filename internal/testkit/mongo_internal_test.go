@@ -1,6 +1,8 @@
 package testkit
 
 import (
+	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -72,6 +74,38 @@ func TestMongoSurvivesAKill(t *testing.T) {
 	server.Restart()
 	if n := db.count(); n != 3 {
 		t.Errorf("%d documents are left of 3 after an orderly restart", n)
+	}
+}
+
+// TestMongoTakesManyUpdates: calls of the size that drivers make are answered, and
+// change what they are to change.
+func TestMongoTakesManyUpdates(t *testing.T) {
+	const n = 150
+	db := openMongo(t, Mongo(t))
+	var documents, updates bson.A
+	for i := range n {
+		id := fmt.Sprint("d", i)
+		documents = append(documents, bson.D{{Key: "_id", Value: id}, {Key: "n", Value: i}})
+		updates = append(updates, bson.D{
+			{Key: "q", Value: bson.D{{Key: "_id", Value: id}, {Key: "n", Value: bson.D{{Key: "$lt", Value: n / 2}}}}},
+			{Key: "u", Value: bson.D{{Key: "$set", Value: bson.D{{Key: "changed", Value: true}}}}},
+		})
+	}
+	var answer struct{ N int }
+	for _, command := range []bson.D{
+		{{Key: "insert", Value: "a"}, {Key: "documents", Value: documents}},
+		{{Key: "update", Value: "a"}, {Key: "updates", Value: append(updates, updates...)}},
+		{{Key: "count", Value: "a"}, {Key: "query", Value: bson.D{{Key: "changed", Value: true}}}},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), startTime)
+		err := mongoCommand(ctx, db.host, append(command, bson.E{Key: "$db", Value: db.name}), &answer)
+		cancel()
+		if err != nil {
+			t.Fatalf("%s: %v", command[0].Key, err)
+		}
+	}
+	if answer.N != n/2 {
+		t.Errorf("%d documents were changed, want %d", answer.N, n/2)
 	}
 }
 

@@ -19,8 +19,13 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
 
+// open opens a database. Whoever gives no options is not about how long a call may
+// take: on a busy machine that is as long as it takes.
 func open(tb testing.TB, url string) *mongo.DB {
 	tb.Helper()
+	if !strings.Contains(url, "?") {
+		url += "?timeoutMS=300000"
+	}
 	db, err := mongo.Open(url)
 	if err != nil {
 		tb.Fatalf("open: %v", err)

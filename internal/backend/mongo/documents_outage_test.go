@@ -95,7 +95,7 @@ func checkAllUnavailable(t *testing.T, db *mongo.DB, store *mongo.Documents) {
 func TestDocumentsAServerThatHangs(t *testing.T) {
 	t.Parallel()
 	server := testkit.StartMongo(t)
-	store := openDocuments(t, server.URL())
+	store := openDocuments(t, server.URL()+"?serverSelectionTimeoutMS=5000")
 	server.Pause()
 	began := time.Now()
 	err := store.Check(t.Context())

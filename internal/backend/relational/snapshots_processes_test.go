@@ -96,7 +96,7 @@ func testTwoProcessesSaveTheSameEntities(t *testing.T, on server) {
 	url := on.fresh(t)
 	stores := [2]*relational.Snapshots{newSnapshots(t, open(t, url)), newSnapshots(t, open(t, url))}
 	const size = 60
-	for round := range testkit.Effort(12, 60) {
+	for round := range testkit.Effort(8, 60) {
 		var all sync.WaitGroup
 		for process, s := range stores {
 			all.Go(func() {

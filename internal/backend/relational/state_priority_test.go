@@ -62,7 +62,7 @@ func TestPriorityChangesWhileOthersFinish(t *testing.T) {
 func testPriorityChangesWhileOthersFinish(t *testing.T, on server) {
 	url := on.fresh(t)
 	worker, other := mustOpenState(t, url).State, mustOpenState(t, url).State
-	for round := range testkit.Effort(15, 80) {
+	for round := range testkit.Effort(8, 80) {
 		refs := claimed(t, worker, fmt.Sprintf("user-%d", round), 20)
 		run := refs[0].RunID
 		var all sync.WaitGroup
@@ -98,7 +98,7 @@ func testTwoProcessesResumeAndFailARun(t *testing.T, on server) {
 	stores := [2]*relational.State{mustOpenState(t, url).State, mustOpenState(t, url).State}
 	refs := planned(t, stores[0], "octocat", 10)
 	run := refs[0].RunID
-	for round := range testkit.Effort(15, 80) {
+	for round := range testkit.Effort(8, 80) {
 		var all sync.WaitGroup
 		for i, s := range stores {
 			all.Go(func() {

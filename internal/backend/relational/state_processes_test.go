@@ -137,7 +137,7 @@ func TestTwoProcessesFinishTheLastTwoJobs(t *testing.T) {
 func testTwoProcessesFinishTheLastTwoJobs(t *testing.T, on server) {
 	url := on.fresh(t)
 	stores := [2]*relational.State{mustOpenState(t, url).State, mustOpenState(t, url).State}
-	for round := range testkit.Effort(60, 400) {
+	for round := range testkit.Effort(30, 400) {
 		refs := claimed(t, stores[0], fmt.Sprintf("user-%d", round), 2)
 		var closed atomic.Int64
 		crowd(refs, func(i int, ref domain.JobRef) {
@@ -215,7 +215,7 @@ func TestPauseWhileOthersFinish(t *testing.T) {
 func testPauseWhileOthersFinish(t *testing.T, on server) {
 	url := on.fresh(t)
 	worker, other := mustOpenState(t, url).State, mustOpenState(t, url).State
-	for round := range testkit.Effort(15, 80) {
+	for round := range testkit.Effort(8, 80) {
 		refs := claimed(t, worker, fmt.Sprintf("user-%d", round), 20)
 		var all sync.WaitGroup
 		all.Go(func() { finishWithNext(t, worker, refs) })
@@ -246,7 +246,7 @@ func TestEndARunWhileOthersFinish(t *testing.T) {
 func testEndARunWhileOthersFinish(t *testing.T, on server) {
 	url := on.fresh(t)
 	worker, other := mustOpenState(t, url).State, mustOpenState(t, url).State
-	for round := range testkit.Effort(15, 80) {
+	for round := range testkit.Effort(8, 80) {
 		refs := claimed(t, worker, fmt.Sprintf("user-%d", round), 20)
 		last := refs[len(refs)-1]
 		var all sync.WaitGroup

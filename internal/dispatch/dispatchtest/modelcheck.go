@@ -18,9 +18,9 @@ var modelLanes = []string{"a", "b", "c"}
 
 // checkModel does the same random things to a dispatcher and to the model.
 func checkModel(t *testing.T, f Factory) {
-	checks := testkit.Effort(25, 200)
+	checks := testkit.Effort(15, 200)
 	if f.FakeClock {
-		checks = testkit.Effort(300, 3000)
+		checks = testkit.Effort(150, 3000)
 	}
 	setRapid(t, checks)
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,6 +13,7 @@ import (
 
 	"sluice/internal/document"
 	"sluice/internal/domain"
+	"sluice/internal/testkit"
 )
 
 // feedStore is a store with a feed.
@@ -107,7 +108,7 @@ func follow(t testing.TB, store document.Feed, after int64) []document.Change {
 
 // feedLikeTheModel does the same to a store and to the model, at random.
 func feedLikeTheModel(t *testing.T, open func() feedStore, few bool) {
-	steps := 250
+	steps := testkit.Effort(120, 250)
 	if few {
 		steps = 100
 	}

@@ -29,7 +29,7 @@ func (x *listing) fillLists(n int) {
 }
 
 // many is more than a page may look at.
-const many = 3000
+const many = 2100
 
 // listBounded: a page in which nothing is found ends all the same, and those that
 // follow it find what there is.

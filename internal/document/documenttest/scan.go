@@ -22,7 +22,7 @@ var scanCases = []testCase{
 // scanOrder stores more documents than any reasonable batch, out of order.
 func scanOrder(x *fixture) {
 	kinds := []document.Kind{KindCommit, KindIssue, KindPull}
-	const each = 600
+	const each = 400
 	var docs []document.Document
 	for account := int64(1); account <= 2; account++ {
 		for _, kind := range kinds {

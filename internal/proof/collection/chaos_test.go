@@ -29,6 +29,7 @@ const (
 // instants while it collects. In the end everything is there once, and the
 // upstream saw no call too many and few calls twice.
 func TestChaosKilledAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	random := sluice.Seeded(t)
 	u := sluice.NewUpstream(t, sim.Options{
 		Seed: random.Uint64(),

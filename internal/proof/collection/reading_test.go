@@ -27,15 +27,20 @@ var looks = [][]string{
 // program that collects into it is killed and started again: each of them answers, or
 // says that the service broke off in the middle of what it had begun to print.
 func TestReadersBesideACollectionThatIsKilled(t *testing.T) {
+	t.Parallel()
 	random := sluice.Seeded(t)
+	// It lasts for longer than the kills do.
+	const limit = 40
 	u := sluice.NewUpstream(t, sim.Options{
 		Seed: random.Uint64(), Accounts: 6, Latency: sim.Latency{Fixed: 40 * time.Millisecond, Jitter: 40 * time.Millisecond},
-		Limits: sim.Limits{Window: chaosWindow, CoreLimit: chaosLimit, GraphQLLimit: chaosLimit},
+		Limits: sim.Limits{Window: chaosWindow, CoreLimit: limit, GraphQLLimit: limit},
 	})
 	dir := t.TempDir()
 	args := u.Collect(dir, "--workers", strconv.Itoa(chaosWorkers),
-		"--assume-limit", strconv.Itoa(chaosLimit), "--assume-window", chaosWindow.String())
+		"--assume-limit", strconv.Itoa(limit), "--assume-window", chaosWindow.String())
 	killedAtWork(t, args)
+	// Readers that never pause take all processors: when the kills are over, each
+	// has asked everything once.
 	over := make(chan struct{})
 	var readers sync.WaitGroup
 	var answered [3]int
@@ -44,7 +49,9 @@ func TestReadersBesideACollectionThatIsKilled(t *testing.T) {
 			for i := reader; ; i++ {
 				select {
 				case <-over:
-					return
+					if i >= reader+len(looks) {
+						return
+					}
 				default:
 				}
 				a := sluice.Run(t, nil, append(looks[i%len(looks)], "--data-dir", dir)...)
@@ -61,8 +68,8 @@ func TestReadersBesideACollectionThatIsKilled(t *testing.T) {
 	for range 6 {
 		live(t, args, time.Duration(200+random.IntN(600))*time.Millisecond, nil)
 	}
-	live(t, args, 0, nil)
 	close(over)
+	live(t, args, 0, nil)
 	readers.Wait()
 	t.Logf("%v commands answered", answered)
 	if slices.Min(answered[:]) == 0 {

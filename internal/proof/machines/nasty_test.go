@@ -22,8 +22,10 @@ var nastyFaults = flag.Int("nasty-faults", 5, "how many faults of machines there
 // processes and servers fail. When both stop, one quiet run of each account
 // brings the copy to the truth, wherever documents are kept.
 func TestChaosNastyMachines(t *testing.T) {
+	t.Parallel()
 	for name, mongo := range map[string]bool{"documents beside the state": false, "documents in MongoDB": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			random := sluice.Seeded(t)
 			shape := &sim.Shape{
 				Repos: sim.Between(4, 8), Commits: sim.Between(0, 30), Issues: sim.Between(0, 30), Pulls: sim.Between(0, 10), Oddities: true,

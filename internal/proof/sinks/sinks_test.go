@@ -46,13 +46,20 @@ func TestSQLite(t *testing.T) {
 func TestMongo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "collected.db")
 	// The stand-in for MongoDB searches everything it has for each document.
-	small := &sim.Shape{Repos: sim.Between(4, 6), Commits: sim.Between(5, 15), Issues: sim.Between(4, 10), Pulls: sim.Between(2, 5), Oddities: true}
-	carries(t, small, "sqlite:"+path, sinktest.OpenSQLite(t, path), sinktest.SQLiteSQL, "SLUICE_MONGO="+testkit.Mongo(t))
+	carries(t, small(), "sqlite:"+path, sinktest.OpenSQLite(t, path), sinktest.SQLiteSQL, "SLUICE_MONGO="+testkit.Mongo(t))
+}
+
+// small are accounts with a little of everything.
+func small() *sim.Shape {
+	return &sim.Shape{Repos: sim.Between(4, 6), Commits: sim.Between(5, 15), Issues: sim.Between(4, 10), Pulls: sim.Between(2, 5), Oddities: true}
 }
 
 // carries is the proof, with documents where the environment says.
 func carries(t *testing.T, shape *sim.Shape, address string, db *sql.DB, in sinktest.SQL, where ...string) {
 	random := sluice.Seeded(t)
+	if testing.Short() {
+		shape = small()
+	}
 	u := sluice.NewUpstream(t, sim.Options{Seed: random.Uint64(), Accounts: 2, Shape: shape, Latency: sim.Latency{Fixed: 5 * time.Millisecond, Jitter: 10 * time.Millisecond}})
 	dir := t.TempDir()
 	env := append([]string{"SLUICE_SINK=there=" + address}, where...)

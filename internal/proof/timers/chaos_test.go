@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	timerCount   = flag.Int("timers", 800, "how many timers the proof of several servers sets")
+	timerCount   = flag.Int("timers", 400, "how many timers the proof of several servers sets")
 	timerSeconds = flag.Int("timer-seconds", 8, "over how many seconds they are set and due")
 )
 
@@ -32,7 +32,10 @@ const (
 	// timerPatience is how long a caller waits before he asks another server.
 	timerPatience = 3 * time.Second
 	// timerEnd is how long everything may take when the faults are over.
-	timerEnd = 2 * time.Minute
+	timerEnd = 5 * time.Minute
+	// timerLook is how long one look at what is left may take: a server that was
+	// restarted may have taken a question and never answer it.
+	timerLook = 20 * time.Second
 	// timerWebhooks is how many timers have a webhook, at the most, and
 	// standInTimers how many there may be if something stands in for MongoDB:
 	// that searches all of the log for each record that is changed.
@@ -204,10 +207,12 @@ func (s *timerServers) awaitEnd(ctx context.Context, svc *wiring.Service, n int)
 	defer end()
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
-	await := func(what string, news <-chan struct{}, left func() (any, error)) {
+	await := func(what string, news <-chan struct{}, left func(context.Context) (any, error)) {
 		s.T.Helper()
 		for {
-			open, err := left()
+			short, cancel := context.WithTimeout(ctx, timerLook)
+			open, err := left(short)
+			cancel()
 			if err == nil && open == nil {
 				return
 			}
@@ -219,7 +224,7 @@ func (s *timerServers) awaitEnd(ctx context.Context, svc *wiring.Service, n int)
 			}
 		}
 	}
-	await("these timers are not over", changed, func() (any, error) {
+	await("these timers are not over", changed, func(ctx context.Context) (any, error) {
 		open, err := svc.Timers.Timers(ctx, timer.Query{Statuses: []timer.Status{timer.Waiting, timer.Delivering}, Limit: 5})
 		if len(open) == 0 {
 			return nil, err
@@ -227,7 +232,7 @@ func (s *timerServers) awaitEnd(ctx context.Context, svc *wiring.Service, n int)
 		return open, err
 	})
 	s.T.Logf("all had fired %s after the last fault", time.Since(began).Round(time.Millisecond))
-	await(fmt.Sprintf("the log does not have all %d timers", n), nil, func() (any, error) {
+	await(fmt.Sprintf("the log does not have all %d timers", n), nil, func(ctx context.Context) (any, error) {
 		stats, err := svc.Timers.Stats(ctx, time.Time{})
 		if stats.Succeeded == int64(n) {
 			return nil, err

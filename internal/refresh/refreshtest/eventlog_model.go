@@ -36,7 +36,7 @@ func checkLogModel(x *logFixture) {
 	seed := testkit.Seed(x.T)
 	m := &logModel{logFixture: x, dice: rand.New(rand.NewPCG(seed, 0)), done: map[int]bool{}}
 	m.logs = []refresh.EventLog{x.EventLog, x.another()}
-	for range testkit.Effort(120, 600) {
+	for range testkit.Effort(80, 600) {
 		m.step()
 	}
 	m.end()

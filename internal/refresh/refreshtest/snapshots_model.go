@@ -50,10 +50,10 @@ func checkModel(x *fixture) {
 		entities: map[string]*known{}, letters: map[string]refresh.DeadLetter{},
 	}
 	steps := []func(){m.save, m.save, m.save, m.save, m.setStatus, m.read, m.due, m.archive, m.restore, m.addLetter, m.removeLetter}
-	for step := range testkit.Effort(250, 1000) {
+	for step := range testkit.Effort(120, 1000) {
 		m.now = m.now.Add(time.Duration(m.dice.Int64N(int64(6 * time.Hour)))).Truncate(time.Microsecond)
 		steps[m.dice.IntN(len(steps))]()
-		if step%200 == 199 {
+		if step%100 == 99 {
 			m.compare(step)
 			m.x.reopen()
 		}

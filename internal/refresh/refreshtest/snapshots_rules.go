@@ -47,7 +47,7 @@ func checkRules(x *fixture) {
 		entities[fmt.Sprint("ruled-", i)] = &ruled{}
 	}
 	now, largest := start, int64(3)
-	for range testkit.Effort(150, 1000) {
+	for range testkit.Effort(80, 1000) {
 		now = now.Add(time.Duration(dice.IntN(20e6)) * time.Microsecond)
 		key := fmt.Sprint("ruled-", dice.IntN(len(entities)))
 		r, version := entities[key], max(1, largest-dice.Int64N(4))

@@ -26,7 +26,7 @@ func checkRules(x *fixture) {
 	r := &ruled{x: x, dice: rand.New(rand.NewPCG(testkit.Seed(x.t), 2)), account: x.account("ruled")}
 	r.begin()
 	steps := []func(){r.claim, r.claim, r.claim, r.finish, r.finish, r.drop, r.pause, r.reserve}
-	for range testkit.Effort(60, 400) {
+	for range testkit.Effort(40, 400) {
 		if r.run.Status != domain.RunRunning {
 			_, err := x.CompleteRun(x.Context(), r.run.ID, []byte("{}"))
 			x.ok(err)

@@ -32,7 +32,8 @@ func (g *gate) accept(listener net.Listener) {
 	}
 }
 
-// serve passes the messages of a connection on. It ends with either side.
+// serve passes the messages of a connection on. It ends with either side, also
+// when the client leaves while an answer is awaited: nobody else would tell FerretDB.
 func (g *gate) serve(client net.Conn) {
 	defer client.Close()
 	server, err := net.Dial("tcp", g.behind)
@@ -40,11 +41,24 @@ func (g *gate) serve(client net.Conn) {
 		return
 	}
 	defer server.Close()
-	for {
-		request, err := readMessage(client)
-		if err != nil {
-			return
+	requests, done := make(chan []byte), make(chan struct{})
+	defer close(done)
+	go func() {
+		defer close(requests)
+		defer server.Close()
+		for {
+			request, err := readMessage(client)
+			if err != nil {
+				return
+			}
+			select {
+			case requests <- request:
+			case <-done:
+				return
+			}
 		}
+	}()
+	for request := range requests {
 		reply, err := g.ask(server, request)
 		if err != nil {
 			return

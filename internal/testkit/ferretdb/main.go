@@ -38,10 +38,11 @@ func serve(address, folder string) error {
 		return fmt.Errorf("find the data folder: %w", err)
 	}
 	server, err := ferretdb.New(&ferretdb.Config{
-		Listener:  ferretdb.ListenerConfig{TCP: "127.0.0.1:0"},
-		Logger:    slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Handler:   "sqlite",
-		SQLiteURL: "file:" + path + "/",
+		Listener: ferretdb.ListenerConfig{TCP: "127.0.0.1:0"},
+		Logger:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Handler:  "sqlite",
+		// Tests kill servers, not machines: what the kernel has is not lost.
+		SQLiteURL: "file:" + path + "/?_pragma=synchronous(off)",
 	})
 	if err != nil {
 		return fmt.Errorf("open %s: %w", path, err)

@@ -32,10 +32,10 @@ type model struct {
 func checkModel(x *fixture) {
 	m := &model{x: x, dice: rand.New(rand.NewPCG(testkit.Seed(x.t), 1)), timers: map[string]timer.Timer{}, now: start}
 	steps := []func(){m.put, m.put, m.put, m.fire, m.fire, m.fire, m.settle, m.settle, m.settle, m.cancel, m.reschedule, m.redeliver, m.prune}
-	for step := range testkit.Effort(250, 1000) {
+	for step := range testkit.Effort(120, 1000) {
 		m.now = m.now.Add(time.Duration(m.dice.IntN(1e6)) * time.Microsecond)
 		steps[m.dice.IntN(len(steps))]()
-		if step%200 == 199 {
+		if step%100 == 99 {
 			m.compare(step)
 			m.x = m.x.on(m.x.Reopen(m.x.t))
 		}

@@ -40,7 +40,7 @@ func checkRules(x *fixture) {
 			want(x, what, got, *row)
 		}
 	}
-	for range testkit.Effort(80, 500) {
+	for range testkit.Effort(50, 500) {
 		now = now.Add(time.Duration(dice.IntN(3000)) * time.Millisecond)
 		row := rows[some()[0]]
 		switch dice.IntN(6) {

@@ -43,22 +43,27 @@ func (c *call) serveRunJobs(w *renderer, r *repo) bool {
 	w.key("total_count").int(int64(p.jobsOfRun()))
 	w.key("jobs").open('[')
 	for i := start; i < end; i++ {
-		w.open('{')
-		w.key("id").int(p.jobID(i))
-		w.key("run_id").int(p.id())
-		w.key("name").str(p.jobTitle(i))
-		w.key("status").join("completed")
-		w.key("conclusion").join("success")
-		w.key("runner_name").join("runner-", strconv.Itoa(i))
-		w.key("created_at").time(p.created)
-		w.key("started_at").time(p.created)
-		w.key("completed_at").time(p.updated)
-		w.key("html_url").join(site, p.repo.fullName(), "/actions/runs/", strconv.FormatInt(p.id(), 10), "/job/", strconv.FormatInt(p.jobID(i), 10))
-		w.close('}')
+		w.runJob(&p, i)
 	}
 	w.close(']')
 	w.close('}')
 	return true
+}
+
+// runJob writes a job of a run.
+func (w *renderer) runJob(p *part, i int) {
+	w.open('{')
+	w.key("id").int(p.jobID(i))
+	w.key("run_id").int(p.id())
+	w.key("name").str(p.jobTitle(i))
+	w.key("status").join("completed")
+	w.key("conclusion").join("success")
+	w.key("runner_name").join("runner-", strconv.Itoa(i))
+	w.key("created_at").time(p.created)
+	w.key("started_at").time(p.created)
+	w.key("completed_at").time(p.updated)
+	w.key("html_url").join(site, p.repo.fullName(), "/actions/runs/", strconv.FormatInt(p.id(), 10), "/job/", strconv.FormatInt(p.jobID(i), 10))
+	w.close('}')
 }
 
 func (w *renderer) branchPart(p *part) {

@@ -163,17 +163,14 @@ func refChange(k partKind, serial int, action string) []change {
 	}}}
 }
 
-// jobChanges tells of the jobs of a run.
-func jobChanges(serial int, action string) (all []change) {
-	if action == "deleted" {
-		return nil
-	}
+// jobChanges tells of the jobs of a run's last attempt.
+func jobChanges(serial int) (all []change) {
 	for i := range (&part{serial: serial}).jobsOfRun() {
 		all = append(all, change{"workflow_job", "completed", func(w *renderer, r *repo) bool {
 			p, ok := r.partAt(partRun, serial, latest)
 			if ok {
 				w.key("workflow_job")
-				w.runJob(&p, i)
+				w.runJob(&p.jobs(false)[i])
 			}
 			return ok
 		}})
@@ -192,7 +189,7 @@ func partChange(k partKind, serial int, action string) []change {
 	}
 	var jobs []change
 	if k == partRun {
-		jobs = jobChanges(serial, action)
+		jobs = jobChanges(serial)
 	}
 	return append([]change{{told.event, action, func(w *renderer, r *repo) bool {
 		p, ok := r.partAt(k, serial, latest)

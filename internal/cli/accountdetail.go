@@ -40,7 +40,7 @@ func (a accountCommands) accountAdd(o *options) *cobra.Command {
 				}
 				say(a.Out, "account %d: %s at %s is %s; `sluice collect %s` collects it\n",
 					added.Account.ID, added.Account.Login, added.Account.Source, added.Account.State, added.Account.Login)
-				a.sayAllowance(added.Credential)
+				sayAllowance(a.Out, added.Credential)
 				return nil
 			})
 		}}

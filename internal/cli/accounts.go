@@ -135,7 +135,7 @@ func (a accountCommands) showSettings(o *options, account wire.AccountAnswer, ch
 	}
 	if changed.Token != nil {
 		say(a.Out, "the token of %s is renewed; the account is %s\n", account.Login, account.State)
-		a.sayAllowance(account.Credential)
+		sayAllowance(a.Out, account.Credential)
 	}
 	if changed.Floor != nil || changed.Hours != nil {
 		say(a.Out, "the owner of %s keeps %d calls of each window, and the hours %s\n",

@@ -191,6 +191,8 @@ type options struct {
 	files    []*collected
 	// uncounted says that there are no statistics of what is collected.
 	uncounted bool
+	// unchecked says not to ask what the tokens of new accounts allow.
+	unchecked bool
 }
 
 // indifferent are the commands that wrong settings do not hinder.

@@ -22,7 +22,7 @@ type collectCommand struct{ *App }
 func (a collectCommand) collect(o *options) *cobra.Command {
 	var targetFile, sourceFile string
 	var credentials credentialFlags
-	var dry bool
+	var dry, unchecked bool
 	var set []string
 	from := sources.Collected()[0]
 	c := &cobra.Command{
@@ -59,6 +59,7 @@ func (a collectCommand) collect(o *options) *cobra.Command {
 			if dry {
 				return a.dryRun(c.Context(), o, requests)
 			}
+			o.unchecked = unchecked || of != nil
 			err = a.collectAll(c.Context(), o, requests)
 			if err != nil && c.Context().Err() != nil {
 				return errInterrupted
@@ -70,6 +71,7 @@ func (a collectCommand) collect(o *options) *cobra.Command {
 	c.Flags().StringVar(&targetFile, "targets", "", "`FILE` with a target on each line; # begins a comment")
 	c.Flags().StringVar(&sourceFile, "source", "", "`FILE` that describes the source, or the name of one that comes with the program")
 	c.Flags().StringArrayVar(&set, "set", nil, "`NAME=VALUE` of the source's config, or base=URL")
+	c.Flags().BoolVar(&unchecked, "no-check", false, "do not ask what the token of a new account allows")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only discover what there is, and estimate what collecting it would take")
 	return c
 }
@@ -199,9 +201,10 @@ func (a collectCommand) collectOnce(ctx context.Context, s *session, o *options,
 // collectIn collects accounts and prints what came of it.
 func (a collectCommand) collectIn(ctx context.Context, s *session, o *options, requests []engine.Signup) error {
 	order := make([]int64, len(requests))
+	asked := map[string]bool{}
 	for i, request := range requests {
 		var err error
-		if order[i], err = a.begin(ctx, s, o, request); err != nil {
+		if order[i], err = a.begin(ctx, s, o, request, asked); err != nil {
 			return err
 		}
 	}
@@ -237,11 +240,10 @@ func (a collectCommand) collectIn(ctx context.Context, s *session, o *options, r
 
 // begin begins to collect an account, or joins the run that is under way: with the
 // token that was given, or with the one that is stored, or else with the one that
-// other programs have.
-func (a collectCommand) begin(ctx context.Context, s *session, o *options, request engine.Signup) (run int64, err error) {
+// other programs have. asked are the tokens that the upstream was asked about.
+func (a collectCommand) begin(ctx context.Context, s *session, o *options, request engine.Signup, asked map[string]bool) (run int64, err error) {
 	if request.Token != "" {
-		answer, err := s.Signup(ctx, request)
-		return answer.Run.ID, err
+		return a.signup(ctx, s, o, request, asked)
 	}
 	account, err := s.Account(ctx, accountOf(request))
 	if domain.CodeOf(err) == domain.CodeNotFound && request.Source != sources.Collected()[0].Name {
@@ -251,8 +253,7 @@ func (a collectCommand) begin(ctx context.Context, s *session, o *options, reque
 		if request.Token, err = a.borrowed(ctx, o, request.Login); err != nil {
 			return 0, err
 		}
-		answer, err := s.Signup(ctx, request)
-		return answer.Run.ID, err
+		return a.signup(ctx, s, o, request, asked)
 	}
 	if err != nil {
 		return 0, err
@@ -266,6 +267,27 @@ func (a collectCommand) begin(ctx context.Context, s *session, o *options, reque
 		return 0, errors.Join(err, listing)
 	}
 	return active.Items[0].ID, nil
+}
+
+// signup begins with a token. The first account of it that is new has the upstream asked
+// what the token allows, which is said; what is not accepted shows in the run, which
+// pauses the account.
+func (a collectCommand) signup(ctx context.Context, s *session, o *options, request engine.Signup, asked map[string]bool) (run int64, err error) {
+	if !o.unchecked && !asked[request.Token] {
+		asked[request.Token] = true
+		if _, err := s.Account(ctx, accountOf(request)); domain.CodeOf(err) == domain.CodeNotFound {
+			answer, err := s.CheckedSignup(ctx, request)
+			if err == nil && answer.Credential != nil && answer.Credential.Unchecked == "" {
+				say(a.screen, "%s:\n", request.Login)
+				sayAllowance(a.screen, answer.Credential)
+			}
+			if domain.CodeOf(err) != domain.CodeInvalid {
+				return answer.Run.ID, err
+			}
+		}
+	}
+	answer, err := s.Signup(ctx, request)
+	return answer.Run.ID, err
 }
 
 // accountOf is how an account is asked for.

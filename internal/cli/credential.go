@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -230,24 +231,24 @@ func checking(unchecked bool) *bool {
 }
 
 // sayAllowance tells what a credential does not allow.
-func (a *App) sayAllowance(found *source.Allowance) {
+func sayAllowance(out io.Writer, found *source.Allowance) {
 	switch {
 	case found == nil:
 		return
 	case found.Unchecked != "":
-		say(a.Out, "  what the token allows could not be found out: %s\n", found.Unchecked)
+		say(out, "  what the token allows could not be found out: %s\n", found.Unchecked)
 		return
 	}
 	scopes := ""
 	if len(found.Scopes) > 0 {
 		scopes = " with the scopes " + strings.Join(found.Scopes, ", ")
 	}
-	say(a.Out, "  it is a %s, collected with a %s%s\n", found.Target, found.Kind, scopes)
+	say(out, "  it is a %s, collected with a %s%s\n", found.Target, found.Kind, scopes)
 	if !found.ExpiresAt.IsZero() {
-		say(a.Out, "  the token expires %s\n", when(found.ExpiresAt))
+		say(out, "  the token expires %s\n", when(found.ExpiresAt))
 	}
 	for _, limit := range found.Limits {
-		say(a.Out, "  %s\n", limit)
+		say(out, "  %s\n", limit)
 	}
 }
 

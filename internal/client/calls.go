@@ -55,6 +55,15 @@ func (c accountCalls) Signup(ctx context.Context, s engine.Signup) (wire.SignupA
 	return out, err
 }
 
+// CheckedSignup is Signup, after the upstream was asked what the credential allows.
+func (c accountCalls) CheckedSignup(ctx context.Context, s engine.Signup) (wire.SignupAnswer, error) {
+	var out wire.SignupAnswer
+	checked := true
+	in := wire.SignupRequest{Source: s.Source, Login: s.Login, Token: s.Token, Check: &checked}
+	err := c.call(ctx, http.MethodPost, api+"/accounts", nil, in, &out)
+	return out, err
+}
+
 // Pause begins no more calls for an account, named by id or login.
 func (c accountCalls) Pause(ctx context.Context, account, reason string) (domain.Account, error) {
 	var out domain.Account

@@ -1,6 +1,7 @@
 package github
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 )
@@ -130,7 +131,21 @@ func (ex *execution) itemID(f *chosen, it *item) {
 		ex.out.join(strconv.FormatInt(id, 10))
 		return
 	}
+	if it.pull {
+		ex.shortID(f, itemType(true), id)
+		return
+	}
 	ex.out.int(id)
+}
+
+// shortID refuses the short id of what GitHub has more of than an Int can count, unless
+// this one is so old that it has no other.
+func (ex *execution) shortID(f *chosen, typ string, id int64) {
+	if slices.Contains(ex.call.server.options.Lacking, typ+".fullDatabaseId") {
+		ex.out.int(id)
+		return
+	}
+	ex.refuse(f, "", fmt.Sprintf("Integer out of bounds: %d", id+1<<31))
 }
 
 func graphQLState(it *item) string {

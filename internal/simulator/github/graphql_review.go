@@ -110,7 +110,9 @@ func (ex *execution) reviewField(f *chosen, p *part) bool {
 	case "id":
 		w.join("PRR_kwDO", b36(p.id()))
 	case "databaseId":
-		w.int(p.id())
+		ex.shortID(f, "PullRequestReview", p.id())
+	case "fullDatabaseId":
+		w.join(strconv.FormatInt(p.id(), 10))
 	case "state":
 		w.join([]string{"APPROVED", "CHANGES_REQUESTED", "COMMENTED"}[p.key%3])
 	case "body":

@@ -108,7 +108,7 @@ func TestHistoryCursorIsStableUnderPushes(t *testing.T) {
 }
 
 const itemsQuery = `query($o:String!,$n:String!,$after:String){ repository(owner:$o,name:$n){ items: pullRequests(first:7,after:$after,orderBy:{field:UPDATED_AT,direction:ASC}){
-  totalCount pageInfo{hasNextPage endCursor} edges{cursor node{__typename number databaseId state updatedAt mergedAt merged additions commits{totalCount} author{login ...on User{databaseId}} baseRepository{nameWithOwner} mergedBy{login}}} } } }`
+  totalCount pageInfo{hasNextPage endCursor} edges{cursor node{__typename number fullDatabaseId state updatedAt mergedAt merged additions commits{totalCount} author{login ...on User{databaseId}} baseRepository{nameWithOwner} mergedBy{login}}} } } }`
 
 func TestPullsByUpdateUnderEdits(t *testing.T) {
 	s := New(plain(1, 5, 10, 30))
@@ -156,7 +156,7 @@ func TestPartialDataNamesItsPath(t *testing.T) {
 	}
 	truth, _ := s.Truth(login, time.Time{})
 	number := truth.Repositories[0].Pulls[0].Number
-	r := query(t, s, token, fmt.Sprintf(`{ a: repository(owner:%q,name:%q){ p1: pullRequest(number:%d){number databaseId} p2: pullRequest(number:999){number} }
+	r := query(t, s, token, fmt.Sprintf(`{ a: repository(owner:%q,name:%q){ p1: pullRequest(number:%d){number fullDatabaseId} p2: pullRequest(number:999){number} }
 		b: repository(owner:%q,name:%q){ name } c: user(login:"nobody"){login} d: node(id:"R_kgDOzzz"){id} }`, repo.Owner, repo.Name, number, gone.Owner, gone.Name), nil)
 	if r.status != 200 || dig(t, r.Data, "a", "p1", "number") != float64(number) || dig(t, r.Data, "b") != nil || dig(t, r.Data, "c") != nil {
 		t.Fatalf("%s", r.body)

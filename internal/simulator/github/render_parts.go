@@ -11,18 +11,46 @@ const (
 	endpointRunJob  = "workflow_job"
 )
 
-// jobsOfRun is how many jobs a run has.
+// runJob is a job of one attempt of a run.
+type runJob struct {
+	run     *part
+	attempt int // from 1
+	at      int
+	when    int64
+}
+
+// jobsOfRun is how many jobs an attempt of a run has.
 func (p *part) jobsOfRun() int { return 1 + p.serial%3 }
 
-func (p *part) jobID(i int) int64 { return p.id()*10 + int64(i) }
+// jobs are those of the last attempt, or of all of them.
+func (p *part) jobs(all bool) (jobs []runJob) {
+	for attempt := 1; attempt <= 1+p.edits; attempt++ {
+		if attempt <= p.edits && !all {
+			continue
+		}
+		when := p.created
+		if attempt > 1 {
+			when = p.repo.overlay.parts[p.kind].edits[p.serial][attempt-2]
+		}
+		for i := range p.jobsOfRun() {
+			jobs = append(jobs, runJob{p, attempt, i, when})
+		}
+	}
+	return jobs
+}
 
-func (p *part) jobTitle(i int) string { return "job " + strconv.Itoa(i) + " of " + p.title() }
+// id tells attempts apart: each has jobs of its own.
+func (j *runJob) id() int64 { return j.run.id()*1000 + int64(j.attempt-1)*3 + int64(j.at) }
+
+func (j *runJob) title() string {
+	return "job " + strconv.Itoa(j.at) + " of " + partNames[partRun] + " " + strconv.Itoa(j.run.serial) + ", attempt " + strconv.Itoa(j.attempt)
+}
 
 // truthJobs are the jobs of a run.
 func (p *part) truthJobs() []TruthPart {
 	var out []TruthPart
-	for i := range p.jobsOfRun() {
-		out = append(out, TruthPart{ID: p.jobID(i), Title: p.jobTitle(i), CreatedAt: p.created, UpdatedAt: p.updated})
+	for _, j := range p.jobs(true) {
+		out = append(out, TruthPart{ID: j.id(), Title: j.title(), CreatedAt: j.when, UpdatedAt: j.when})
 	}
 	return out
 }
@@ -38,27 +66,33 @@ func (c *call) serveRunJobs(w *renderer, r *repo) bool {
 		c.notFound()
 		return true
 	}
-	start, end := c.paginate(c.page(), p.jobsOfRun(), repoPath(r, c.route.tail))
+	jobs := p.jobs(c.query.Get("filter") == "all")
+	start, end := c.paginate(c.page(), len(jobs), repoPath(r, c.route.tail))
 	w.open('{')
-	w.key("total_count").int(int64(p.jobsOfRun()))
+	w.key("total_count").int(int64(len(jobs)))
 	w.key("jobs").open('[')
-	for i := start; i < end; i++ {
-		w.open('{')
-		w.key("id").int(p.jobID(i))
-		w.key("run_id").int(p.id())
-		w.key("name").str(p.jobTitle(i))
-		w.key("status").join("completed")
-		w.key("conclusion").join("success")
-		w.key("runner_name").join("runner-", strconv.Itoa(i))
-		w.key("created_at").time(p.created)
-		w.key("started_at").time(p.created)
-		w.key("completed_at").time(p.updated)
-		w.key("html_url").join(site, p.repo.fullName(), "/actions/runs/", strconv.FormatInt(p.id(), 10), "/job/", strconv.FormatInt(p.jobID(i), 10))
-		w.close('}')
+	for _, j := range jobs[start:end] {
+		w.runJob(&j)
 	}
 	w.close(']')
 	w.close('}')
 	return true
+}
+
+func (w *renderer) runJob(j *runJob) {
+	w.open('{')
+	w.key("id").int(j.id())
+	w.key("run_id").int(j.run.id())
+	w.key("run_attempt").int(int64(j.attempt))
+	w.key("name").str(j.title())
+	w.key("status").join("completed")
+	w.key("conclusion").join("success")
+	w.key("runner_name").join("runner-", strconv.Itoa(j.at))
+	w.key("created_at").time(j.when)
+	w.key("started_at").time(j.when)
+	w.key("completed_at").time(j.when)
+	w.key("html_url").join(site, j.run.repo.fullName(), "/actions/runs/", strconv.FormatInt(j.run.id(), 10), "/job/", strconv.FormatInt(j.id(), 10))
+	w.close('}')
 }
 
 func (w *renderer) branchPart(p *part) {

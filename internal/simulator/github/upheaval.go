@@ -37,7 +37,7 @@ func (s *Server) RestoreIssue(target Repo, number int) error {
 func (s *Server) RenameRepo(target Repo, name string) error {
 	return s.tell(s.change(target, func(r *repo, o *repoOverlay, now int64) error {
 		return s.world.rename(r, o, name, now)
-	}), target, repoChange("repository", "renamed"))
+	}), target, repoChange("repository", "renamed", fmt.Sprintf(`{"repository":{"name":{"from":%q}}}`, target.Name)))
 }
 
 func (w *world) rename(r *repo, o *repoOverlay, name string, now int64) error {
@@ -58,12 +58,12 @@ func (w *world) taken(r *repo, owner, name string) bool {
 // TransferRepo gives a repository to another owner: an account of this world,
 // or anybody outside of it. Its id stays, its former address redirects.
 func (s *Server) TransferRepo(target Repo, owner string) error {
-	return s.change(target, func(r *repo, o *repoOverlay, now int64) error {
+	return s.tell(s.change(target, func(r *repo, o *repoOverlay, now int64) error {
 		if owner == "" || strings.EqualFold(owner, r.owner.login) {
 			return fmt.Errorf("%s cannot be transferred to %q", r.fullName(), owner)
 		}
 		return s.world.transfer(r, o, s.world.personCalled(owner), now)
-	})
+	}), target, repoChange("repository", "transferred", fmt.Sprintf(`{"owner":{"from":{"user":{"login":%q}}}}`, target.Owner)))
 }
 
 func (w *world) transfer(r *repo, o *repoOverlay, to person, now int64) error {
@@ -102,14 +102,15 @@ func (w *world) personCalled(login string) person {
 // SetPrivate makes a repository private or public. Its owner sees it either way,
 // others get 404 for a private one.
 func (s *Server) SetPrivate(target Repo, private bool) error {
-	return s.change(target, func(r *repo, o *repoOverlay, now int64) error {
+	action := map[bool]string{true: "privatized", false: "publicized"}[private]
+	return s.tell(s.change(target, func(r *repo, o *repoOverlay, now int64) error {
 		if r.private == private {
 			return fmt.Errorf("%s is so already", r.fullName())
 		}
 		o.visibility = append(o.visibility, visibilityChange{private: private, since: now})
 		o.touched = now
 		return nil
-	})
+	}), target, repoChange("repository", action))
 }
 
 // DeleteRepo removes a repository; it answers 404 from now on.

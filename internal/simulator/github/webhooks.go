@@ -131,15 +131,67 @@ var toldParts = map[partKind]struct {
 	partRelease:       {"release", "release", (*renderer).release},
 	partLabel:         {"label", "label", (*renderer).labelPart},
 	partMilestone:     {"milestone", "milestone", (*renderer).milestonePart},
+	partRun:           {"workflow_run", "workflow_run", (*renderer).run},
+	partDeployment:    {"deployment", "deployment", (*renderer).deployment},
+	partDiscussion:    {"discussion", "discussion", (*renderer).toldDiscussion},
+	partDependabot:    {"dependabot_alert", "alert", (*renderer).dependabotAlert},
+	partScanning:      {"code_scanning_alert", "alert", (*renderer).scanningAlert},
+}
+
+// toldDiscussion writes what an event tells of a discussion, which is not what GraphQL
+// does.
+func (w *renderer) toldDiscussion(p *part) {
+	w.identity(p)
+	w.key("number").int(int64(p.serial + 1))
+	w.key("title").str(p.title())
+}
+
+// refChange tells of a branch or a tag.
+func refChange(k partKind, serial int, action string) []change {
+	event := "create"
+	switch action {
+	case "deleted":
+		event = "delete"
+	case "edited":
+		return nil // a push tells of that
+	}
+	return []change{{event, "", func(w *renderer, r *repo) bool {
+		p := part{repo: r, kind: k, serial: serial}
+		w.key("ref").str(p.name())
+		w.key("ref_type").join(partNames[k])
+		return true
+	}}}
+}
+
+// jobChanges tells of the jobs of a run's last attempt.
+func jobChanges(serial int) (all []change) {
+	for i := range (&part{serial: serial}).jobsOfRun() {
+		all = append(all, change{"workflow_job", "completed", func(w *renderer, r *repo) bool {
+			p, ok := r.partAt(partRun, serial, latest)
+			if ok {
+				w.key("workflow_job")
+				w.runJob(&p.jobs(false)[i])
+			}
+			return ok
+		}})
+	}
+	return all
 }
 
 // partChange tells of something by its place among all that there ever were.
 func partChange(k partKind, serial int, action string) []change {
 	told, ok := toldParts[k]
-	if !ok {
-		return nil
+	switch {
+	case k == partBranch || k == partTag:
+		return refChange(k, serial, action)
+	case !ok || k == partRun && action == "deleted":
+		return nil // GitHub does not tell
 	}
-	return []change{{told.event, action, func(w *renderer, r *repo) bool {
+	var jobs []change
+	if k == partRun {
+		jobs = jobChanges(serial)
+	}
+	return append([]change{{told.event, action, func(w *renderer, r *repo) bool {
 		p, ok := r.partAt(k, serial, latest)
 		if !ok {
 			return true // it is gone, which the action says
@@ -155,8 +207,16 @@ func partChange(k partKind, serial int, action string) []change {
 			w.pull(it)
 		}
 		return true
-	}}}
+	}}}, jobs...)
 }
 
-// repoChange tells of the repository itself.
-func repoChange(event, action string) change { return change{event: event, action: action} }
+// repoChange tells of the repository itself; former is what it was before, as GitHub
+// words it.
+func repoChange(event, action string, former ...string) change {
+	return change{event: event, action: action, body: func(w *renderer, _ *repo) bool {
+		if len(former) > 0 {
+			w.key("changes").raw(former[0])
+		}
+		return true
+	}}
+}

@@ -124,9 +124,9 @@ type notice struct {
 
 // all makes the jobs of each account that an event is about.
 func (n notice) all(jobs func(*notice) []domain.JobSpec) (all []source.Notice) {
-	for _, login := range []string{n.event.Get("repository.owner.login").String(), n.repo.Name} {
+	for _, login := range n.owners() {
 		n.login = login
-		if login == "" || !isRepository(login) && !n.opt.Filter.takes(&n.repo) {
+		if !isRepository(login) && !n.opt.Filter.takes(&n.repo) {
 			continue
 		}
 		n.repo.External = false

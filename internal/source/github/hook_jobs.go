@@ -2,6 +2,7 @@ package github
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -21,14 +22,23 @@ func (n *notice) organization(login string) []domain.JobSpec {
 var hookJobs = map[string]func(*notice) []domain.JobSpec{
 	"issues":                      (*notice).issue,
 	"issue_comment":               (*notice).comment,
-	"pull_request":                (*notice).pull,
+	"pull_request":                func(n *notice) []domain.JobSpec { return append(n.pull(), n.contents()...) },
 	"pull_request_review":         (*notice).review,
 	"pull_request_review_comment": (*notice).reviewComment,
 	"pull_request_review_thread":  (*notice).pull,
 	"push":                        (*notice).push,
-	"release":                     func(n *notice) []domain.JobSpec { return n.list("releases", RepoReleases) },
+	"release":                     func(n *notice) []domain.JobSpec { return n.part("release", RepoReleases) },
 	"label":                       func(n *notice) []domain.JobSpec { return n.list("labels", RepoLabels) },
-	"milestone":                   func(n *notice) []domain.JobSpec { return n.list("milestones", RepoMilestones) },
+	"milestone":                   func(n *notice) []domain.JobSpec { return n.part("milestone", RepoMilestones) },
+	"workflow_run":                func(n *notice) []domain.JobSpec { return n.part("workflow_run", "") },
+	"workflow_job":                func(n *notice) []domain.JobSpec { return n.part("workflow_job", "") },
+	"deployment":                  func(n *notice) []domain.JobSpec { return n.part("deployment", RepoDeployments) },
+	"deployment_status":           func(n *notice) []domain.JobSpec { return n.part("deployment", RepoDeployments) },
+	"dependabot_alert":            func(n *notice) []domain.JobSpec { return n.list("dependabot_alerts", RepoDependabot) },
+	"code_scanning_alert":         func(n *notice) []domain.JobSpec { return n.list("code_scanning_alerts", RepoScanning) },
+	"discussion":                  (*notice).discussion,
+	"create":                      (*notice).ref,
+	"delete":                      (*notice).ref,
 	"repository":                  (*notice).changed,
 	"public":                      (*notice).changed,
 	"star":                        (*notice).counted,
@@ -66,11 +76,15 @@ func (n *notice) list(resource, typ string) []domain.JobSpec {
 // changed is about the repository itself. One that is said to be gone, or somebody
 // else's, is looked at before that is believed.
 func (n *notice) changed() []domain.JobSpec {
-	switch n.action {
-	case "deleted", "transferred", "privatized":
+	switch {
+	case n.action == "deleted", n.action == "transferred" && !isRepository(n.login):
 		return n.look()
+	case n.action == "created", n.action == "publicized", n.action == "":
+		return n.job(params{}, DiscoverRepo, BucketGraphQL)
 	}
-	return n.job(params{}, DiscoverRepo, BucketGraphQL)
+	// Renamed, edited, archived, transferred, privatized: what it holds is as it was. One
+	// that may not be seen any more is looked at then.
+	return n.counted()
 }
 
 // counted is about something of which only the number is kept.
@@ -82,15 +96,19 @@ func (n *notice) counted() []domain.JobSpec {
 // up to when they were pushed.
 func (n *notice) push() []domain.JobSpec {
 	branch := n.event.Get("repository.default_branch").String()
+	var jobs []domain.JobSpec
+	if strings.HasPrefix(n.event.Get("ref").String(), "refs/heads/") {
+		jobs = n.list("branches", RepoBranches)
+	}
 	if n.event.Get("ref").String() != "refs/heads/"+branch {
-		return nil
+		return jobs
 	}
 	pushed := n.event.Get("repository.pushed_at")
 	at := pushed.Int()
 	if pushed.Type == gjson.String {
 		at = seconds(when(pushed))
 	}
-	return n.job(params{HeardOf: at}, CommitStats, BucketGraphQL)
+	return append(n.job(params{HeardOf: at}, CommitStats, BucketGraphQL), jobs...)
 }
 
 // pull asks for the one pull request: what an event tells of it is not measured.

@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"sluice/internal/document"
@@ -16,9 +17,14 @@ type hookEvent struct {
 	Issue         json.RawMessage `json:"issue,omitempty"`
 	Comment       json.RawMessage `json:"comment,omitempty"`
 	ReviewComment json.RawMessage `json:"review_comment,omitempty"`
+	// Part is something else, and Of says what, see toldElements.
+	Part json.RawMessage `json:"part,omitempty"`
+	Of   string          `json:"of,omitempty"`
 }
 
-func (t *hookEvent) size() int   { return len(t.Issue) + len(t.Comment) + len(t.ReviewComment) }
+func (t *hookEvent) size() int {
+	return len(t.Issue) + len(t.Comment) + len(t.ReviewComment) + len(t.Part)
+}
 func (t *hookEvent) empty() bool { return t.size() == 0 }
 
 // early is the meaning of a job of an event that comes before what it is about was
@@ -85,6 +91,7 @@ func (c *call) storeEvent(s *Source) source.Result {
 		read func(c *call, body []byte, i int) (document.Document, int, string)
 	}{
 		{c.p.Event.Issue, toldIssue}, {c.p.Event.Comment, commentElement.read}, {c.p.Event.ReviewComment, reviewCommentElement.read},
+		{c.p.Event.Part, c.p.Event.part},
 	} {
 		if len(part.raw) == 0 {
 			continue
@@ -93,7 +100,7 @@ func (c *call) storeEvent(s *Source) source.Result {
 		if wrong != "" {
 			return malformedEvent(wrong)
 		}
-		doc.Raw, doc.SeenAt = part.raw[:end:end], doc.UpdatedAt
+		doc.Raw, doc.SeenAt = part.raw[:end:end], cmp.Or(doc.UpdatedAt, doc.Version)
 		s.fit(&doc)
 		res.Documents = append(res.Documents, doc)
 	}

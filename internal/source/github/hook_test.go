@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/source"
 	"sluice/internal/testkit"
@@ -120,21 +121,33 @@ func TestEventsTakeTheFewestCalls(t *testing.T) {
 		"an issue is edited":   {func(t *testing.T, h *hookWorld) error { return h.EditIssue(h.repo, h.number(t, false)) }, 0},
 		"an issue is closed":   {func(t *testing.T, h *hookWorld) error { return h.CloseIssue(h.repo, h.number(t, false)) }, 1},
 		"an issue is deleted":  {func(t *testing.T, h *hookWorld) error { return h.DeleteIssue(h.repo, h.number(t, false)) }, 1},
-		"a pull is opened":     {func(_ *testing.T, h *hookWorld) error { _, err := h.OpenPull(h.repo); return err }, 1},
+		"a pull is opened":     {func(_ *testing.T, h *hookWorld) error { _, err := h.OpenPull(h.repo); return err }, 3},
 		"a pull is edited":     {func(t *testing.T, h *hookWorld) error { return h.EditIssue(h.repo, h.number(t, true)) }, 1},
-		"a pull is merged":     {func(t *testing.T, h *hookWorld) error { return h.MergePull(h.repo, h.number(t, true)) }, 2},
-		"commits are pushed":   {func(_ *testing.T, h *hookWorld) error { return h.Push(h.repo, 3) }, 1},
-		"history is rewritten": {func(_ *testing.T, h *hookWorld) error { return h.ForcePush(h.repo, 2, 1) }, 2},
+		"a pull is merged":     {func(t *testing.T, h *hookWorld) error { return h.MergePull(h.repo, h.number(t, true)) }, 3},
+		"commits are pushed":   {func(_ *testing.T, h *hookWorld) error { return h.Push(h.repo, 3) }, 2},
+		"history is rewritten": {func(_ *testing.T, h *hookWorld) error { return h.ForcePush(h.repo, 2, 1) }, 3},
 		"a star is given":      {func(_ *testing.T, h *hookWorld) error { return h.Star(h.repo, 1) }, 1},
 		"a comment is made":    {func(t *testing.T, h *hookWorld) error { return h.AddPart(h.repo, sim.PartComment, h.number(t, false)) }, 0},
 		"a comment on a pull":  {func(t *testing.T, h *hookWorld) error { return h.AddPart(h.repo, sim.PartComment, h.number(t, true)) }, 1},
 		"a line is remarked": {func(t *testing.T, h *hookWorld) error {
 			return h.AddPart(h.repo, sim.PartReviewComment, h.number(t, true))
 		}, 1},
-		"a release is made":    {func(_ *testing.T, h *hookWorld) error { return h.AddPart(h.repo, sim.PartRelease, 0) }, 1},
-		"a label is deleted":   {func(_ *testing.T, h *hookWorld) error { return h.DeletePart(h.repo, sim.PartLabel, 1) }, 1},
-		"a milestone is moved": {func(_ *testing.T, h *hookWorld) error { return h.EditPart(h.repo, sim.PartMilestone, 1) }, 1},
-		"it is deleted":        {func(_ *testing.T, h *hookWorld) error { return h.DeleteRepo(h.repo) }, 1},
+		"a release is made":     {func(_ *testing.T, h *hookWorld) error { return h.AddPart(h.repo, sim.PartRelease, 0) }, 1},
+		"a label is deleted":    {func(_ *testing.T, h *hookWorld) error { return h.DeletePart(h.repo, sim.PartLabel, 1) }, 1},
+		"a milestone is moved":  {func(_ *testing.T, h *hookWorld) error { return h.EditPart(h.repo, sim.PartMilestone, 1) }, 0},
+		"a milestone goes":      {func(_ *testing.T, h *hookWorld) error { return h.DeletePart(h.repo, sim.PartMilestone, 1) }, 1},
+		"a workflow runs":       {func(_ *testing.T, h *hookWorld) error { return h.AddPart(h.repo, "workflow_run", 0) }, 0},
+		"a workflow runs again": {func(_ *testing.T, h *hookWorld) error { return h.EditPart(h.repo, "workflow_run", 1) }, 0},
+		"it is deployed":        {func(_ *testing.T, h *hookWorld) error { return h.AddPart(h.repo, "deployment", 0) }, 0},
+		"a discussion begins":   {func(_ *testing.T, h *hookWorld) error { return h.AddPart(h.repo, "discussion", 0) }, 1},
+		"a discussion goes":     {func(_ *testing.T, h *hookWorld) error { return h.DeletePart(h.repo, "discussion", 1) }, 1},
+		"a branch is made":      {func(_ *testing.T, h *hookWorld) error { return h.AddPart(h.repo, "branch", 0) }, 1},
+		"a branch is deleted":   {func(_ *testing.T, h *hookWorld) error { return h.DeletePart(h.repo, "branch", 1) }, 1},
+		"a tag is made":         {func(_ *testing.T, h *hookWorld) error { return h.AddPart(h.repo, "tag", 0) }, 1},
+		"an alert is found":     {func(_ *testing.T, h *hookWorld) error { return h.AddPart(h.repo, "dependabot_alert", 0) }, 1},
+		"it is private":         {func(_ *testing.T, h *hookWorld) error { return h.SetPrivate(h.repo, true) }, 1},
+		"it is renamed":         {func(_ *testing.T, h *hookWorld) error { return h.RenameRepo(h.repo, "renamed") }, 1},
+		"it is deleted":         {func(_ *testing.T, h *hookWorld) error { return h.DeleteRepo(h.repo) }, 1},
 	} {
 		for kind, target := range map[string]func(*world) string{"account": ownAccount, "repository": oneRepository} {
 			if kind == "repository" && name == "it is deleted" {
@@ -188,7 +201,10 @@ func TestEventsThatAreLostAreHealed(t *testing.T) {
 			func() error { return h.AddPart(repo, sim.PartComment, number) },
 			func() error { return h.AddPart(repo, sim.PartRelease, 0) },
 			func() error { return h.Star(repo, 1) },
-		}[random.IntN(10)]()
+			func() error { return h.EditPart(repo, "workflow_run", random.IntN(3)) },
+			func() error { return h.EditPart(repo, sim.PartMilestone, random.IntN(3)) },
+			func() error { return h.AddPart(repo, "deployment", 0) },
+		}[random.IntN(13)]()
 		h.advance(time.Duration(1+random.IntN(120)) * time.Second)
 	}
 	for _, i := range random.Perm(len(h.told)) {
@@ -269,6 +285,33 @@ func TestEventsOfAnUnknownRepository(t *testing.T) {
 	}
 	h.d.hear(eventOf(h.told[len(h.told)-1]), h.Now())
 	h.matches(t)
+}
+
+// TestATransferIsToldToWhoHadIt: the event names the new owner, and says who it was.
+func TestATransferIsToldToWhoHadIt(t *testing.T) {
+	for kind, target := range map[string]func(*world) string{"account": ownAccount, "repository": oneRepository} {
+		h := newHookWorld(t, target)
+		if err := h.TransferRepo(h.repo, "somebody-else"); err != nil {
+			t.Fatal(err)
+		}
+		before := h.Audit().Calls
+		h.d.hear(eventOf(h.told[0]), h.Now())
+		if calls := h.Audit().Calls - before; calls != 1 {
+			t.Errorf("%s: %d calls", kind, calls)
+		}
+		var flagged []document.Reason
+		for _, a := range h.d.vanished {
+			flagged = append(flagged, a.Why)
+		}
+		if want := map[string]int{"account": 1}[kind]; len(flagged) != want || want == 1 && flagged[0] != document.GoneTransferred {
+			t.Errorf("%s: flagged %v", kind, flagged)
+		}
+		for _, doc := range h.d.docs {
+			if kind == "repository" && doc.Kind == KindRepository && doc.Title != "somebody-else/"+h.repo.Name {
+				t.Errorf("it is called %s", doc.Title)
+			}
+		}
+	}
 }
 
 // TestEventsThatAreNotCollected lead to nothing, and those that cannot be told apart

@@ -159,7 +159,8 @@ func (c *call) goOnWithPulls(res *source.Result, pulls []string, then *params) {
 	switch {
 	case c.p.Alone:
 	case len(pulls) >= pageSize || len(pulls) > 0 && (then == nil || c.p.Of != ""):
-		p := params{Repo: c.p.Repo, At: c.p.At, Start: c.p.Start, IDs: pulls, Then: then, Page: c.p.page(), Tag: c.p.Tag, Of: c.p.Of}
+		p := params{Repo: c.p.Repo, At: c.p.At, Start: c.p.Start, IDs: pulls, Then: then, Page: c.p.page(), Tag: c.p.Tag, Of: c.p.Of,
+			Plain: c.p.Plain}
 		key := p.key("ids:" + strconv.Itoa(c.p.page()) + ":" + pulls[0] + ":" + strconv.Itoa(len(pulls)))
 		spec := p.spec(RepoPulls, c.Job.Resource, key, BucketGraphQL)
 		spec.Expected = 1

@@ -138,9 +138,11 @@ type params struct {
 	Unlisted bool `json:"unlisted,omitempty"`
 	// Slice is the instant at which a page of a stream begins.
 	Slice int64 `json:"slice,omitempty"`
-	// Plain marks a walk over repositories that does not ask about their lists, for a
-	// GitHub that does not know them.
+	// Plain marks a walk that asks in the words of older servers: about no lists, and for
+	// short ids.
 	Plain bool `json:"plain,omitempty"`
+	// Partial says that a walk met something whose parts GitHub does not tell.
+	Partial bool `json:"partial,omitempty"`
 	// Met is how many elements of a feed were met.
 	Met int `json:"met,omitempty"`
 	// Told is how many discovery said that a list has, see told.

@@ -25,17 +25,17 @@ type nested struct {
 // and all of several repositories.
 type nestedQueries struct{ all, changed, more, many []byte }
 
-func (n *nested) queries() nestedQueries {
+func (n *nested) queries(text func(query string) []byte) nestedQueries {
 	walk := func(order string) []byte {
-		return jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
+		return text(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
 			`orderBy:{` + order + `}){` + pageInfo + ` nodes{id number updatedAt ` + n.connection + `(first:100){` + pageInfo + ` nodes{` + n.fields + `}}}}}}` +
 			rateLimit + `}`)
 	}
 	return nestedQueries{
 		all: walk(`field:CREATED_AT,direction:ASC`), changed: walk(`field:UPDATED_AT,direction:DESC`),
-		more: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on PullRequest{id number ` + n.connection + `(first:$first,after:$after){` +
+		more: text(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on PullRequest{id number ` + n.connection + `(first:$first,after:$after){` +
 			pageInfo + ` nodes{` + n.fields + `}}}}` + rateLimit + `}`),
-		many: jsonString(`query($ids:[ID!]!,$first:Int!){nodes(ids:$ids){...on Repository{id pullRequests(first:$first,orderBy:{field:CREATED_AT,direction:ASC}){` +
+		many: text(`query($ids:[ID!]!,$first:Int!){nodes(ids:$ids){...on Repository{id pullRequests(first:$first,orderBy:{field:CREATED_AT,direction:ASC}){` +
 			pageInfo + ` nodes{id number updatedAt ` + n.connection + `(first:100){` + pageInfo + ` nodes{` + n.fields + `}}}}}}` + rateLimit + `}`),
 	}
 }
@@ -51,7 +51,7 @@ func (n *nested) operation() operation {
 }
 
 func (n *nested) request(s *Source, c *call) request {
-	q := s.queries.nested[c.Job.Type]
+	q := s.queriesOf(c).nested[c.Job.Type]
 	if len(c.p.Repos) > 0 {
 		return graphqlRequest(q.many, map[string]any{"ids": nodesOf(c.p.Repos), "first": c.p.Most})
 	}
@@ -116,6 +116,11 @@ func (n *nested) read(s *Source, c *call, a *answer, root gjson.Result, unknown 
 // of reads what one pull request holds; rest names what is left of it.
 func (n *nested) of(s *Source, c *call, a *answer, res *source.Result, pull gjson.Result) (rest, wrong string) {
 	number, node := pull.Get("number").Int(), text(pull.Get("id"))
+	if list := pull.Get(n.connection); number != 0 && list.Exists() && list.Type == gjson.Null {
+		// GitHub has none to show, such as the files of a change that it cannot compare.
+		c.p.Partial = true
+		return "", ""
+	}
 	k, ok := readConnection(pull.Get(n.connection), nil)
 	if !ok || number == 0 || node == "" {
 		return "", "the " + n.connection + " of a pull request"
@@ -161,7 +166,7 @@ func (n *nested) readMore(s *Source, c *call, a *answer, res source.Result, pull
 
 func (n *nested) end(c *call, res *source.Result) {
 	res.Cursors = append(res.Cursors, c.cursor(c.Job.Type))
-	if c.Job.Type == n.sweep && c.p.Start != 0 {
+	if c.Job.Type == n.sweep && c.p.Start != 0 && !c.p.Partial {
 		res.Absences = append(res.Absences, c.notSeen(n.kind, document.GoneDeleted))
 	}
 }

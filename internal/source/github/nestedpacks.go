@@ -83,7 +83,7 @@ func (n *nested) readPack(s *Source, c *call, a *answer, root gjson.Result, unkn
 
 func (n *nested) readPacked(s *Source, c *call, a *answer, res *source.Result, i int, node gjson.Result, unknown holes) {
 	one := *c
-	one.p = params{Repo: &c.p.Repos[i], At: c.p.At, Start: c.p.Start}
+	one.p = params{Repo: &c.p.Repos[i], At: c.p.At, Start: c.p.Start, Plain: c.p.Plain}
 	one.Job.Resource, one.Job.PageKey, one.Job.Failures, one.Since = one.p.Repo.resource(), "", 0, time.Time{}
 	if node.IsObject() && text(node.Get("id")) == one.p.Repo.Node {
 		if part := n.read(s, &one, a, node, unknown); part.Verdict == source.Done {
@@ -102,7 +102,7 @@ func (n *nested) readPacked(s *Source, c *call, a *answer, res *source.Result, i
 
 // unpack is the job for one repository of a pack.
 func (n *nested) unpack(c *call, i int) domain.JobSpec {
-	p := params{Repo: &c.p.Repos[i]}
+	p := params{Repo: &c.p.Repos[i], Plain: c.p.Plain}
 	return p.spec(n.typ, p.Repo.resource(), "", BucketGraphQL)
 }
 

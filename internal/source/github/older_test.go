@@ -20,6 +20,8 @@ func TestFieldsThatThisGitHubDoesNotKnow(t *testing.T) {
 	}{
 		"a list":               {lacking: "Repository.milestones", names: StandardResources()},
 		"a field of a list":    {lacking: "Label.updatedAt", names: StandardResources()},
+		"long ids of pulls":    {lacking: "PullRequest.fullDatabaseId", names: StandardResources()},
+		"long ids of reviews":  {lacking: "PullRequestReview.fullDatabaseId", names: StandardResources()},
 		"reviews":              {lacking: "PullRequestReview.submittedAt", names: StandardResources(), fails: "does not know reviews", without: "review"},
 		"discussions":          {lacking: "Repository.discussions", names: []string{"discussions", "labels"}, fails: "does not know discussions", without: "discussion"},
 		"what pulls show":      {lacking: "PullRequest.reviewRequests", names: []string{"review_requests"}},

@@ -18,16 +18,17 @@ import (
 // repositories without an issues listing to learn them from), or all of one
 // repository by creation.
 func pullNodesRequest(s *Source, c *call) request {
+	q := s.queriesOf(c)
 	if len(c.p.Repos) > 0 {
 		first, labels := c.p.packPage()
-		return graphqlRequest(s.queries.pullsOfMany, map[string]any{"ids": nodesOf(c.p.Repos), "first": first, "labels": labels})
+		return graphqlRequest(q.pullsOfMany, map[string]any{"ids": nodesOf(c.p.Repos), "first": first, "labels": labels})
 	}
 	if len(c.p.IDs) > 0 {
-		return graphqlRequest(s.queries.pullsByID, map[string]any{"ids": c.batch()})
+		return graphqlRequest(q.pullsByID, map[string]any{"ids": c.batch()})
 	}
-	query := s.queries.pulls
+	query := q.pulls
 	if c.changedPulls() {
-		query = s.queries.pullsChanged
+		query = q.pullsChanged
 	}
 	return graphqlRequest(query, map[string]any{"id": c.p.Repo.Node, "after": cursorOrNull(c.p.After), "first": c.size()})
 }
@@ -115,7 +116,8 @@ func (c *call) fetchFirst(res *source.Result, ids []string) {
 		}
 		then, res.Next = &p, res.Next[:last]
 	}
-	p := params{Repo: c.p.Repo, At: c.p.At, Start: c.p.Start, IDs: ids, Then: then, Page: c.p.page(), Tag: c.p.Tag, Of: c.Job.Type}
+	p := params{Repo: c.p.Repo, At: c.p.At, Start: c.p.Start, IDs: ids, Then: then, Page: c.p.page(), Tag: c.p.Tag, Of: c.Job.Type,
+		Plain: c.p.Plain, Partial: c.p.Partial}
 	spec := p.spec(RepoPulls, c.Job.Resource, p.key("ids:"+c.Job.Type+":"+ids[0]), BucketGraphQL)
 	res.Next = append(res.Next, spec)
 }

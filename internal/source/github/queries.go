@@ -48,7 +48,12 @@ const viewer = `viewer{databaseId} `
 const commitFields = `oid messageHeadline message committedDate authoredDate additions deletions changedFilesIfAvailable url ` +
 	`author{name email user{login databaseId}} committer{name email user{login databaseId}} parents{totalCount}`
 
-const pullFields = `id databaseId number title state isDraft createdAt updatedAt closedAt mergedAt merged ` +
+// wideID asks for the id of what GitHub has more of than GraphQL's Int can count:
+// databaseId is refused for these. It is told as a text. Older servers know databaseId
+// alone.
+const wideID = `databaseId:fullDatabaseId`
+
+const pullFields = `id ` + wideID + ` number title state isDraft createdAt updatedAt closedAt mergedAt merged ` +
 	`additions deletions changedFiles url body locked milestone{title} totalCommentsCount authorAssociation author{login} mergedBy{login} ` +
 	`baseRefName headRefName baseRepository{databaseId nameWithOwner stargazerCount ` + ownerFields + `} ` +
 	`headRepository{databaseId nameWithOwner ` + ownerFields + `}`
@@ -60,7 +65,8 @@ const (
 	labelsOfMany = ` labels(first:100)@include(if:$labels){nodes{name}}`
 )
 
-// newQueries makes the texts; plain are those that do not ask about lists.
+// newQueries makes the texts; plain are those for older servers, which do not ask about
+// lists.
 func newQueries(opt Options, plain bool) queries {
 	affiliations := "OWNER"
 	if opt.Collaborator {
@@ -71,6 +77,12 @@ func newQueries(opt Options, plain bool) queries {
 		newest += toldFields(opt.Resources)
 	}
 	more, _ := beside(opt.Resources)
+	text := func(query string) []byte {
+		if plain {
+			query = strings.ReplaceAll(query, wideID, "databaseId")
+		}
+		return jsonString(query)
+	}
 	repositories := func(field, direction, fields, beside string) []byte {
 		return jsonString(fmt.Sprintf(`query($login:String!,$after:String,$first:Int!){user:repositoryOwner(login:$login){__typename id ...on Organization{databaseId} repositories(first:$first,after:$after,`+
 			`ownerAffiliations:[%s],orderBy:{field:%s,direction:%s}){%s nodes{%s}}}%s%s}`,
@@ -89,19 +101,19 @@ func newQueries(opt Options, plain bool) queries {
 			`}` + viewer + rateLimit + `}`),
 		history:        historyQuery(opt, false),
 		historyChanges: historyQuery(opt, true),
-		pulls: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
+		pulls: text(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
 			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + labelFields + more + `}}}}` + rateLimit + `}`),
-		pullsChanged: jsonString(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
+		pullsChanged: text(`query($id:ID!,$after:String,$first:Int!){node(id:$id){...on Repository{pullRequests(first:$first,after:$after,` +
 			`orderBy:{field:UPDATED_AT,direction:DESC}){` + pageInfo + ` nodes{` + pullFields + labelFields + more + `}}}}` + rateLimit + `}`),
-		pullsOfMany: jsonString(`query($ids:[ID!]!,$first:Int!,$labels:Boolean!){nodes(ids:$ids){...on Repository{id pullRequests(first:$first,` +
+		pullsOfMany: text(`query($ids:[ID!]!,$first:Int!,$labels:Boolean!){nodes(ids:$ids){...on Repository{id pullRequests(first:$first,` +
 			`orderBy:{field:CREATED_AT,direction:ASC}){` + pageInfo + ` nodes{` + pullFields + labelsOfMany + `}}}}` + rateLimit + `}`),
-		pullsByID: jsonString(`query($ids:[ID!]!){nodes(ids:$ids){...on PullRequest{` + pullFields + labelFields + more + `}}` + rateLimit + `}`),
+		pullsByID: text(`query($ids:[ID!]!){nodes(ids:$ids){...on PullRequest{` + pullFields + labelFields + more + `}}` + rateLimit + `}`),
 	}
 	q.nested, q.connected = map[string]nestedQueries{}, map[string]connectedQueries{}
 	for typ, w := range walks() {
 		switch w := w.(type) {
 		case *nested:
-			q.nested[typ] = w.queries()
+			q.nested[typ] = w.queries(text)
 		case *connected:
 			q.connected[typ] = w.queries()
 		}

@@ -10,7 +10,7 @@ import (
 
 var (
 	repoReviews = nested{item: readReview, connection: "reviews",
-		fields: `databaseId state body author{login} authorAssociation createdAt submittedAt updatedAt url commit{oid}`,
+		fields: wideID + ` state body author{login} authorAssociation createdAt submittedAt updatedAt url commit{oid}`,
 		route:  route{typ: RepoReviews, sweep: SweepReviews, kind: KindReview, bucket: BucketGraphQL}}
 
 	reviewElement = element{kind: KindReview, identity: "databaseId", own: ownReview, dated: true,

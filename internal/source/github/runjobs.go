@@ -28,7 +28,7 @@ type children struct {
 
 var (
 	runJobs = children{tail: "/jobs", item: runJobElement.read, route: route{typ: RunJobs, kind: KindRunJob, bucket: BucketCore, child: true,
-		endpoint: "GET /repositories/{id}/actions/runs/{id}/jobs", wrap: "jobs"}}
+		endpoint: "GET /repositories/{id}/actions/runs/{id}/jobs", wrap: "jobs", query: "filter=all&"}}
 
 	runJobElement = element{kind: KindRunJob, identity: "id", own: ownRunJob, fields: runJobFields}
 )
@@ -36,6 +36,7 @@ var (
 func runJobKind() document.Declaration {
 	return document.Declaration{Kind: KindRunJob, Source: Name, Plural: "workflow_jobs", Doc: "the jobs of runs of workflows; each run takes a call",
 		Columns: table(document.TypeInteger, repositoryIDColumn, repositoryColumn, ownNumber("run_id", "", "the id of its run"),
+			ownNumber("attempt", "", "the attempt of the run that it is part of"),
 			document.Column{Name: "name", Type: document.TypeText, From: document.FromTitle, Searched: true, Doc: "its name"},
 			document.Column{Name: "state", Type: document.TypeText, From: document.FromState, Repeats: true, Doc: "queued, in_progress, completed …"},
 			repeated(ownText("conclusion", "success, failure, cancelled, skipped …; null until it is completed")),
@@ -57,6 +58,8 @@ func ownRunJob(f *document.Fields, name string, v gjson.Result) {
 	switch name {
 	case "run_id":
 		setInteger(f, name, v)
+	case "run_attempt":
+		setInteger(f, "attempt", v)
 	case "conclusion":
 		setText(f, name, v)
 	case "runner_name":
@@ -121,7 +124,7 @@ func (k *children) goOn(c *call, left []string, refused bool, res *source.Result
 
 // call is the job that asks for the children of an element.
 func (k *children) call(c *call, f *feed, name string, p *params) domain.JobSpec {
-	p.URL = p.Repo.path() + f.path + "/" + name + k.tail + "?per_page=" + strconv.Itoa(pageSize)
+	p.URL = p.Repo.path() + f.path + "/" + name + k.tail + "?" + k.query + "per_page=" + strconv.Itoa(pageSize)
 	// Pages shift: an element may be met again on the next one.
 	key := p.Then.key(p.Of + ":" + strconv.Itoa(p.Then.Page) + ":" + name)
 	spec := p.spec(k.typ, c.Job.Resource, key, BucketCore)

@@ -74,3 +74,24 @@ func TestRefusedListsAreReadFromTheirBeginning(t *testing.T) {
 	truth := mustTruth(t, w, d.login, time.Time{})
 	d.matches(truth, true)
 }
+
+// Each attempt of a run has jobs of its own: those of attempts that were over before the
+// run was collected are collected too, and those of later ones added.
+func TestJobsOfAllAttempts(t *testing.T) {
+	clock := newClock()
+	w := newWorld(t, sim.Options{Seed: 6, Accounts: 1, Now: clock.Now, NoPollInterval: true, Shape: &sim.Shape{
+		Repos: sim.Exactly(1), Commits: sim.Exactly(1), Issues: sim.Exactly(0), Pulls: sim.Exactly(0), Parts: sim.Exactly(5)}})
+	d := w.driver(t, Options{Resources: []string{"workflow_jobs"}, Now: clock.Now}, w.Logins()[0])
+	repo := w.Repos(d.login)[0]
+	for range 3 {
+		for range 2 {
+			clock.advance(time.Minute)
+			if err := w.EditPart(repo, "workflow_run", 2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		clock.run(d)
+		d.noFailures()
+		d.matches(mustTruth(t, w, d.login, time.Time{}), true)
+	}
+}

@@ -146,6 +146,32 @@ func TestBatchAsksOnceMoreForWhatIsMissing(t *testing.T) {
 	}
 }
 
+// What a server does not know in the words of older ones either, and REST does not have,
+// ends in plain words.
+func TestAFieldThatNoWordsHave(t *testing.T) {
+	src := serve(t, reply{status: 200, body: `{"errors":[{"path":["query","node"],"extensions":{"code":"undefinedField"},"message":"Field 'stargazerCount' doesn't exist on type 'Repository'"}]}`}, Options{})
+	res := src.Call(context.Background(), callOf(params{Repo: &testRepo, At: 1, Plain: true}.spec(SweepPulls, "repo:42", "", BucketGraphQL)))
+	if res.Verdict != source.Fail || kindOf(res.Failure) != domain.FailureInvalid || !strings.Contains(res.Failure.Error(), "--no-graphql") {
+		t.Errorf("%+v (%v)", res, res.Failure)
+	}
+}
+
+// GitHub has no list of the files of a change that it cannot compare, and says so by a
+// null without an error. The others count, and nothing is said to be gone.
+func TestAPullRequestWhosePartsGitHubDoesNotTell(t *testing.T) {
+	files := `{"totalCount":1,"pageInfo":{"hasNextPage":false,"endCursor":null},"nodes":[{"path":"a.go","additions":1,"deletions":2,"changeType":"ADDED"}]}`
+	body := `{"data":{"node":{"pullRequests":{"totalCount":2,"pageInfo":{"hasNextPage":false,"endCursor":null},"nodes":[` +
+		`{"id":"PR_1","number":1,"updatedAt":"2026-01-02T00:00:00Z","files":null},` +
+		`{"id":"PR_2","number":2,"updatedAt":"2026-01-02T00:00:00Z","files":` + files + `}]}}}}`
+	for _, typ := range []string{RepoPullFiles, SweepPullFiles} {
+		src := serve(t, reply{status: 200, body: body}, Options{Resources: []string{"pull_files"}})
+		res := src.Call(context.Background(), callOf(params{Repo: &testRepo, At: 1, Start: 1}.spec(typ, "repo:42", "", BucketGraphQL)))
+		if res.Verdict != source.Done || len(res.Documents) != 1 || len(res.Cursors) != 1 || len(res.Absences) != 0 {
+			t.Errorf("%s: %+v (%v)", typ, res, res.Failure)
+		}
+	}
+}
+
 func TestPackGivesEachRepositoryItsDue(t *testing.T) {
 	page := func(node string, next bool, pulls ...string) string {
 		return fmt.Sprintf(`{"id":%q,"pullRequests":{"totalCount":1,"pageInfo":{"hasNextPage":%t,"endCursor":"C"},"nodes":[%s]}}`, node, next, strings.Join(pulls, ","))

@@ -54,15 +54,17 @@ func (s *Source) queriesOf(c *call) *queries {
 	return &s.queries
 }
 
-// askPlainly asks once more without what is asked about lists, if that may be what this
+// askPlainly asks once more in the words of older servers, if that may be what this
 // GitHub does not know: lists are then asked for themselves.
 func (s *Source) askPlainly(c *call) (source.Result, bool) {
-	if c.p.Plain || s.told == 0 {
-		return source.Result{}, false
-	}
+	differs := false
 	switch c.Job.Type {
 	case DiscoverReposUpdated, DiscoverContributed, DiscoverRepo, DiscoverTarget:
-	default:
+		differs = s.told > 0
+	case RepoPulls, SweepPulls, RepoReviews, SweepReviews:
+		differs = true
+	}
+	if c.p.Plain || !differs {
 		return source.Result{}, false
 	}
 	p := c.p

@@ -100,6 +100,11 @@ func first(a, b string) string {
 	return b
 }
 
+func parseForm(raw []byte) url.Values {
+	all, _ := url.ParseQuery(string(raw))
+	return all
+}
+
 // parameters are those of the address and, for a call that posts, of its body.
 func parameters(r *http.Request) url.Values {
 	all := r.URL.Query()

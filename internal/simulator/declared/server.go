@@ -2,7 +2,6 @@ package declared
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -35,6 +34,7 @@ type Server struct {
 	opt    Options
 	world  *world
 	counts *counts
+	logins logins
 	routes []compiled
 	mux    *http.ServeMux
 
@@ -174,8 +174,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if route != nil {
 		stream = route.stream.Name
 	}
-	key := s.credential(r)
-	wait, end := s.counts.begin(key, stream, r.URL.Path, w.Header())
+	login := s.loginAt(r)
+	key, expired := s.credential(r)
+	wait, end := s.counts.begin(key, stream, r.URL.Path, login != nil, w.Header())
 	defer end()
 	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
@@ -186,8 +187,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, status, map[string]any{"message": "too many calls"})
 		return
 	}
-	if key == "" && (s.spec.Header != "" || s.spec.Query != "") {
-		s.counts.note(func(a *Audit) { a.Anonymous++ })
+	if key == "" && login == nil {
+		s.counts.note(func(a *Audit) {
+			if expired {
+				a.Expired++
+			} else {
+				a.Anonymous++
+			}
+		})
 		reply(w, http.StatusUnauthorized, map[string]any{"message": "who are you?"})
 		return
 	}
@@ -195,6 +202,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case login != nil:
+		s.logIn(w, r, login)
 	case s.spec.Owner != "" && r.URL.Path == s.spec.Owner:
 		answer := map[string]any{}
 		set(answer, s.spec.OwnerAt, 4711)
@@ -211,24 +220,6 @@ func (c *counts) note(fn func(*Audit)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fn(&c.audit)
-}
-
-func (s *Server) credential(r *http.Request) string {
-	switch {
-	case s.spec.Query != "":
-		return r.URL.Query().Get(s.spec.Query)
-	case s.spec.Header != "":
-		key, ok := strings.CutPrefix(r.Header.Get(s.spec.Header), s.spec.Prefix)
-		if !ok {
-			return ""
-		}
-		if s.spec.Basic {
-			plain, _ := base64.StdEncoding.DecodeString(key)
-			return string(plain)
-		}
-		return key
-	}
-	return "anybody"
 }
 
 // find is the route that a request takes: of several the one that knows most of its

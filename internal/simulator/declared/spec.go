@@ -21,10 +21,8 @@ func ParseSpec(text []byte) (s Spec, err error) {
 
 // Spec is an upstream.
 type Spec struct {
-	// Header, with Prefix, or Query is where a call shows its credential; none is
-	// wanted if both are empty. Basic says that it is encoded.
-	Header, Prefix, Query string
-	Basic                 bool
+	// Auths are the ways in which a call may show its credential.
+	Auths []Auth
 	// Owner is the path that tells whose credential it is, and OwnerAt where; "" if
 	// there is none.
 	Owner, OwnerAt string
@@ -32,6 +30,31 @@ type Spec struct {
 	Rations        []Ration
 	// ParkStatus is how a call beyond a ration is answered; 429 if zero.
 	ParkStatus int
+}
+
+// Auth is a way in which a call shows its credential.
+type Auth struct {
+	// Header, with Prefix, or Query is where; none is wanted if both are empty. Basic
+	// says that it is encoded.
+	Header, Prefix, Query string
+	Basic                 bool
+	// Login gives tokens, which are shown instead; nil if there are none.
+	Login *Login
+}
+
+// Login is a call that gives tokens.
+type Login struct {
+	Path string
+	// Grant is that of OAuth2, with the client in the body, or InHeader; "" for a call
+	// that posts Fields as JSON.
+	Grant    string
+	InHeader bool
+	Fields   []string
+	// Token and Expires are where an answer has the token and its end, and ExpiresAs
+	// how that is written. Lasts is how long it lasts where nothing tells.
+	Token, Expires Place
+	ExpiresAs      string
+	Lasts          time.Duration
 }
 
 // Stream is a kind of records.

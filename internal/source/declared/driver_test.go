@@ -32,6 +32,7 @@ type driver struct {
 	gone     map[document.Key]bool
 	failures []string
 	calls    int
+	token    string
 	// before is done before each call.
 	before func()
 }
@@ -39,7 +40,7 @@ type driver struct {
 func drive(t *testing.T, text string, o sim.Options) *driver {
 	t.Helper()
 	d := &driver{
-		t: t, file: load(t, text), now: time.Date(2026, 11, 18, 9, 0, 0, 0, time.UTC),
+		t: t, token: "secret", file: load(t, text), now: time.Date(2026, 11, 18, 9, 0, 0, 0, time.UTC),
 		cursors: map[string]time.Time{}, stored: map[string]domain.Page{}, docs: map[document.Key]document.Document{}, gone: map[document.Key]bool{},
 	}
 	described, err := d.file.Simulated()
@@ -101,7 +102,7 @@ func (d *driver) attempt(run domain.Run, job domain.JobSpec, began map[string]ti
 			d.before()
 		}
 		d.now = d.now.Add(time.Second)
-		call := source.Call{Run: run, Job: domain.Job{JobSpec: job, Failures: failures}, Token: "secret", Cursors: began}
+		call := source.Call{Run: run, Job: domain.Job{JobSpec: job, Failures: failures}, Token: d.token, Cursors: began}
 		if page, ok := d.stored[d.src.StoredKey(job)]; ok {
 			call.Stored = &page
 		}

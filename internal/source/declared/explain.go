@@ -31,15 +31,12 @@ type StreamPlan struct {
 
 // Explain says what the file comes to: the plan that runs will make.
 func (f *File) Explain() Explanation {
-	e := Explanation{Source: f.Name, Title: f.Title, Target: f.Target, Auth: "none", Config: f.Config, Warnings: f.Notes()}
-	switch {
-	case f.auth.basic:
-		e.Auth = "name and password in the header Authorization"
-	case f.auth.header != "":
-		e.Auth = "the header " + f.auth.header
-	case f.auth.query != "":
-		e.Auth = "the parameter " + f.auth.query
+	e := Explanation{Source: f.Name, Title: f.Title, Target: f.Target, Config: f.Config, Warnings: f.Notes()}
+	var ways []string
+	for i := range f.auths {
+		ways = append(ways, f.auths[i].text())
 	}
+	e.Auth = strings.Join(ways, "; or ")
 	for i := range f.Rations {
 		e.Rations = append(e.Rations, f.rationText(i))
 	}
@@ -51,6 +48,29 @@ func (f *File) Explain() Explanation {
 		}
 	}
 	return e
+}
+
+func (a *auth) text() string {
+	text := "none"
+	switch {
+	case a.basic:
+		text = "name and password in the header Authorization"
+	case a.header != "":
+		text = "the header " + a.header
+	case a.query != "":
+		text = "the parameter " + a.query
+	}
+	switch {
+	case a.login == nil:
+	case a.login.grant == "":
+		text += ", with a token that POST " + a.login.url.text + " gives"
+	default:
+		text += ", with a token that POST " + a.login.url.text + " gives by " + a.login.grant
+	}
+	if a.when != nil {
+		text += " if " + a.when.text
+	}
+	return text
 }
 
 func (f *File) rationText(i int) string {

@@ -20,8 +20,9 @@ type File struct {
 	Park    ration.Park
 	Streams []*Stream
 
-	base    *template
-	auth    auth
+	base *template
+	// auths are how calls show their credential: the first whose condition holds.
+	auths   []auth
 	owner   *owner
 	headers []pair
 	// wrong is where an answer says what is wrong.
@@ -71,15 +72,6 @@ type pair struct {
 	name string
 	made *template
 }
-
-// auth is how a call shows its credential.
-type auth struct {
-	// header, with prefix, or query holds it; basic says that it is name:password.
-	header, prefix, query string
-	basic                 bool
-}
-
-func (a auth) none() bool { return a.header == "" && a.query == "" }
 
 type owner struct {
 	url *template

@@ -29,14 +29,6 @@ var schema = sync.OnceValue(func() *form {
 	)
 })
 
-func authForm() *form {
-	return either(text("none", "bearer", "basic"), object(
-		opt("header", simple(shapeText), "the header that holds the credential"),
-		opt("prefix", simple(shapeText), "what stands before the credential in the header, with its space"),
-		opt("query", simple(shapeText), "the parameter that holds the credential, where there is no header for it"),
-	))
-}
-
 func fieldForm() *form {
 	return either(simple(shapeText), object(
 		opt("header", simple(shapeText), "a header"),

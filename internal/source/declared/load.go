@@ -108,12 +108,12 @@ func (l *loader) read(root node) {
 	})
 	known := l.names()
 	f.base = l.template(root.get("base"), names{"config": known["config"], "target": known["target"]})
-	l.auth(root.get("auth"))
+	l.auths(root.get("auth"))
 	if o := root.get("owner"); o.is() {
 		f.owner = &owner{url: l.template(o.get("get"), known), id: l.path(o.get("id"))}
 	}
 	root.get("headers").each(func(name string, value node) {
-		f.headers = append(f.headers, pair{name, l.template(value, known)})
+		f.headers = append(f.headers, pair{name, l.header(name, value, known)})
 	})
 	l.rations(root.get("ration"))
 	l.park(root.get("park"))
@@ -169,28 +169,6 @@ func (l *loader) path(n node) string {
 		n.wrong("give a path such as data.items", "%s", wrong)
 	}
 	return n.text()
-}
-
-func (l *loader) auth(n node) {
-	a := &l.file.auth
-	switch n.text() {
-	case "bearer":
-		*a = auth{header: "Authorization", prefix: "Bearer "}
-	case "basic":
-		*a = auth{header: "Authorization", prefix: "Basic ", basic: true}
-	}
-	if n.scalar() || !n.is() {
-		return
-	}
-	*a = auth{header: n.get("header").text(), prefix: n.get("prefix").text(), query: n.get("query").text()}
-	switch {
-	case a.header != "" && a.query != "" || a.none():
-		n.wrong("give header: NAME, or query: NAME where there is no header for it", "it must say where the credential goes")
-	case a.prefix != "" && a.header == "":
-		n.wrong("leave it out", "a prefix is for a header")
-	case a.header != "" && !headerName(a.header):
-		n.wrong("give one such as Authorization or X-Api-Key", "%q cannot be a header", a.header)
-	}
 }
 
 var headerNames = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)

@@ -51,8 +51,7 @@ func (c *call) understand(a *answer) source.Result {
 		a.json, c.p.Doubt = gjson.Parse("[]"), true
 		return walk{c}.walked(a, nil)
 	case code == http.StatusUnauthorized:
-		return source.Result{Verdict: source.PauseAccount, Failure: failure(domain.FailureCredential,
-			"%s does not accept the credential of %s (401%s); give another one", c.s.file.Title, c.Run.Login, c.said(a))}
+		return c.unauthorised(a)
 	case slices.Contains(c.goneStatuses(), code):
 		return c.goneParent(a)
 	case code == http.StatusNotFound, code == http.StatusGone, code == http.StatusUnavailableForLegalReasons:

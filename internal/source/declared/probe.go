@@ -136,6 +136,15 @@ func (s *Source) probe(ctx context.Context, p Probe, stream *Stream, again bool,
 		made.Failure = hidden(err.Error(), p.Token)
 		return false
 	}
+	if c.auth, err = s.authOf(p.Token); err != nil {
+		made.Failure = err.Error()
+		return false
+	}
+	if failed := c.signedIn(ctx); failed != nil {
+		c.conceal(failed)
+		made.Failure = failed.Message
+		return false
+	}
 	if again {
 		c.tag = look.tag
 	}

@@ -2,7 +2,6 @@ package declared
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -27,6 +26,11 @@ type call struct {
 	asked *url.URL
 	// tag is what the page was when it was read last; "" asks for it in any case.
 	tag string
+	// auth is how the credential is shown; session and token are what the upstream gave
+	// for it, nil where it is shown itself.
+	auth    *auth
+	session *session
+	token   *token
 }
 
 // begin settles which walk it is. A walk's first page finds out what it asks since;
@@ -35,8 +39,8 @@ func (c *call) begin() (err error) {
 	if c.base, err = c.s.base(c.Run.Login); err != nil {
 		return err
 	}
-	if c.stream == nil {
-		return nil
+	if c.auth, err = c.s.authOf(c.Token); err != nil || c.stream == nil {
+		return err
 	}
 	if c.first() && c.p.Tag == "" && c.p.Since == 0 {
 		c.p.Since = walk{c}.since()
@@ -126,7 +130,7 @@ func (c *call) httpRequest() (*http.Request, error) {
 		if err != nil {
 			return nil, err
 		}
-		if strings.ContainsAny(value, "\r\n\x00") {
+		if unsendable(value) {
 			return nil, fmt.Errorf("the header %s has characters that no header can hold", h.name)
 		}
 		req.Header.Set(h.name, value)
@@ -136,22 +140,6 @@ func (c *call) httpRequest() (*http.Request, error) {
 	}
 	c.authorise(req)
 	return req, nil
-}
-
-func (c *call) authorise(req *http.Request) {
-	a := c.s.file.auth
-	token := c.Token
-	if a.basic {
-		token = base64.StdEncoding.EncodeToString([]byte(token))
-	}
-	switch {
-	case a.header != "":
-		req.Header.Set(a.header, a.prefix+token)
-	case a.query != "":
-		q := req.URL.Query()
-		q.Set(a.query, c.Token)
-		req.URL.RawQuery = q.Encode()
-	}
 }
 
 // address is what is asked: the one that the last page named, or that of the file.
@@ -255,7 +243,7 @@ func (c *call) resolve(named string) (*url.URL, error) {
 // withoutSecret is an address without the parameter that holds the credential.
 // Upstreams repeat it in the addresses that they name.
 func (c *call) withoutSecret(address string) string {
-	name := c.s.file.auth.query
+	name := c.auth.query
 	u, err := url.Parse(address)
 	if name == "" || err != nil || !u.Query().Has(name) {
 		return address

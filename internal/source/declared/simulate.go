@@ -22,7 +22,14 @@ func (f *File) Simulated() ([]byte, error) {
 }
 
 func (f *File) simulated() (simSpec, error) {
-	spec := simSpec{Header: f.auth.header, Prefix: f.auth.prefix, Query: f.auth.query, Basic: f.auth.basic}
+	spec := simSpec{}
+	for i := range f.auths {
+		a, err := f.authSim(&f.auths[i], &spec)
+		if err != nil {
+			return spec, err
+		}
+		spec.Auths = append(spec.Auths, a)
+	}
 	if f.owner != nil {
 		route, err := f.routeSim(nil, &request{method: "GET", url: f.owner.url}, &spec)
 		if err != nil {
@@ -58,7 +65,41 @@ func (f *File) simulated() (simSpec, error) {
 	return spec, nil
 }
 
+// authSim is one of the ways in which a credential is shown.
+func (f *File) authSim(a *auth, spec *simSpec) (simAuth, error) {
+	out := simAuth{Header: a.header, Prefix: a.prefix, Query: a.query, Basic: a.basic}
+	if a.login == nil {
+		return out, nil
+	}
+	in := a.login
+	address := in.url.text
+	if _, rest, whole := strings.Cut(address, "://"); whole {
+		// Where the base is replaced, tokens come from there too.
+		_, rest, _ = strings.Cut(rest, "/")
+		address = "/" + rest
+	}
+	url, err := parseTemplate(address, (&loader{file: f}).names())
+	if err != nil {
+		return out, domain.Errorf(domain.CodeInvalid, "where tokens are given cannot be simulated: %v", err)
+	}
+	route, err := f.routeSim(nil, &request{method: "POST", url: url}, spec)
+	if err != nil {
+		return out, err
+	}
+	out.Login = &simLogin{
+		Path: route.Path, Grant: in.grant, InHeader: in.inHeader, Token: simPlace{Header: in.token.header, Body: in.token.body},
+		Expires: placeSim(in.expires), ExpiresAs: string(in.expires.As), Lasts: in.lasts,
+	}
+	for _, p := range in.fields {
+		out.Login.Fields = append(out.Login.Fields, p.name)
+	}
+	return out, nil
+}
+
 func unsimulated(s *Stream, why string) error {
+	if s == nil {
+		return domain.Errorf(domain.CodeInvalid, "the file cannot be simulated: %s", why)
+	}
 	return domain.Errorf(domain.CodeInvalid, "the stream %s (line %d) cannot be simulated: %s", s.Name, s.Line, why)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,8 +61,9 @@ type Source struct {
 	// config is what expressions see of the file's values.
 	config map[string]any
 	jobs   map[string]operation
-	// drawing is what calls draw on.
-	drawing *drawing
+	// drawing is what calls draw on, sessions the tokens that the upstream gave.
+	drawing  *drawing
+	sessions sessions
 }
 
 var (
@@ -177,19 +179,24 @@ const Public = "public"
 // CheckCredential implements source.CredentialChecker.
 func (s *Source) CheckCredential(credential string) (string, error) {
 	credential = strings.TrimSpace(credential)
+	auth, err := s.authOf(credential)
 	switch {
-	case s.file.auth.none():
+	case err != nil:
+		return "", domain.Errorf(domain.CodeInvalid, "%v", err)
+	case auth.none():
 		return Public, nil
 	case credential == "" || strings.ContainsFunc(credential, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return "", domain.Errorf(domain.CodeInvalid, "the credential for %s has characters that no header can hold", s.file.Title)
-	case s.file.auth.basic && !strings.Contains(credential, ":"):
-		return "", domain.Errorf(domain.CodeInvalid, "the credential for %s must be NAME:PASSWORD", s.file.Title)
+	case strings.Count(credential, ":")+1 < auth.wants():
+		return "", domain.Errorf(domain.CodeInvalid, "the credential for %s must be %s", s.file.Title, auth.written())
 	}
 	return credential, nil
 }
 
 // NeedsCredential says whether the upstream wants one.
-func (f *File) NeedsCredential() bool { return !f.auth.none() }
+func (f *File) NeedsCredential() bool {
+	return slices.ContainsFunc(f.auths, func(a auth) bool { return !a.none() })
+}
 
 // Ask implements source.Source.
 func (s *Source) Ask(job domain.JobSpec, owner string) (quota.Ask, error) {
@@ -241,14 +248,6 @@ func (s *Source) roots() []domain.JobSpec {
 
 // Call implements source.Source.
 func (s *Source) Call(ctx context.Context, in source.Call) source.Result {
-	res := s.carryOut(ctx, in)
-	if res.Failure != nil && len(in.Token) > 3 && in.Token != Public {
-		res.Failure.Message = strings.ReplaceAll(res.Failure.Message, in.Token, "[token]")
-	}
-	return res
-}
-
-func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
 	op, ok := s.jobs[in.Job.Type]
 	if !ok {
 		return refuse("%s has no job %q", s.file.Name, in.Job.Type)
@@ -258,20 +257,32 @@ func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
 		return refuse("the job's parameters cannot be read: %s", err)
 	}
 	c := &call{Call: in, s: s, operation: op, p: p}
+	res := c.carryOut(ctx)
+	c.conceal(res.Failure)
+	return res
+}
+
+func (c *call) carryOut(ctx context.Context) source.Result {
 	if err := c.begin(); err != nil {
 		return refuse("%s", err)
+	}
+	if instead := c.admitted(ctx); instead != nil {
+		return *instead
 	}
 	req, err := c.httpRequest()
 	if err != nil {
 		return refuse("%s", err)
 	}
-	a, none := s.fetch(ctx, req)
+	a, none := c.s.fetch(ctx, req)
 	if none != nil {
 		return *none
 	}
+	if c.token != nil && a.status != http.StatusUnauthorized {
+		c.session.accept(c.token)
+	}
 	walk{c}.answered(a)
 	res := c.understand(a)
-	res.Quota = s.rateOf(a, res.Quota)
+	res.Quota = c.s.rateOf(a, res.Quota)
 	res.Quota.Told = c.told(a)
 	return res
 }

@@ -1,6 +1,9 @@
 package declared
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +17,18 @@ import (
 type loader struct {
 	mistakes Mistakes
 	file     *File
+	// misshapen are the places that are not as the schema says, those included where
+	// something is missing; noted are the same once all of them are known.
+	misshapen, noted []string
+}
+
+// follows says whether a place is wrong already, or something within it: what it means
+// cannot be said then.
+func (l *loader) follows(path string) bool {
+	path = strings.Trim(path, ".")
+	return slices.ContainsFunc(l.noted, func(at string) bool {
+		return at == path || strings.HasPrefix(at, path+".") || strings.HasPrefix(at, path+"[")
+	})
 }
 
 // mostFile is how long a file may be.
@@ -27,10 +42,14 @@ func Load(source []byte) (*File, Mistakes) {
 		l.mistakes.add(1, "", "a source is a file of some lines", "it has more than %d bytes", mostFile)
 		return nil, l.mistakes
 	}
-	var document yaml.Node
-	if err := yaml.Unmarshal(source, &document); err != nil {
+	var document, second yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(source))
+	if err := decoder.Decode(&document); err != nil && !errors.Is(err, io.EOF) {
 		l.mistakes.add(yamlLine(err), "", "mend the YAML", "%s", strings.TrimPrefix(firstLine(err), "yaml: "))
 		return nil, l.mistakes
+	}
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		l.mistakes.add(max(second.Line, 1), "", "write it into a file of its own, without ---", "a second document follows, which would be ignored")
 	}
 	if len(document.Content) != 1 || resolve(document.Content[0]).Kind != yaml.MappingNode {
 		l.mistakes.add(1, "", "begin with source: NAME", "it does not describe a source")
@@ -42,10 +61,8 @@ func Load(source []byte) (*File, Mistakes) {
 		return nil, l.mistakes
 	}
 	root.compare(schema(), 0)
-	// What has the wrong shape can say nothing of what it means.
-	if len(l.mistakes) == 0 {
-		l.read(root)
-	}
+	l.noted = append([]string{}, l.misshapen...)
+	l.read(root)
 	l.mistakes.sort()
 	if len(l.mistakes) > 0 {
 		return nil, l.mistakes
@@ -108,9 +125,10 @@ func (l *loader) read(root node) {
 	})
 	known := l.names()
 	f.base = l.template(root.get("base"), names{"config": known["config"], "target": known["target"]})
+	l.baseAddress(root.get("base"))
 	l.auths(root.get("auth"))
 	if o := root.get("owner"); o.is() {
-		f.owner = &owner{url: l.template(o.get("get"), known), id: l.path(o.get("id"))}
+		f.owner = &owner{url: l.address(o.get("get"), known), id: l.path(o.get("id"))}
 	}
 	root.get("headers").each(func(name string, value node) {
 		f.headers = append(f.headers, pair{name, l.header(name, value, known)})

@@ -26,6 +26,11 @@ func (n node) line() int {
 }
 
 func (n node) wrong(remedy, format string, args ...any) {
+	if n.file.noted == nil {
+		n.file.misshapen = append(n.file.misshapen, n.path)
+	} else if n.file.follows(n.path) {
+		return
+	}
 	n.file.mistakes.add(n.line(), n.path, remedy, format, args...)
 }
 
@@ -145,6 +150,7 @@ func (n node) compareObject(f *form, depth int) {
 		if k == nil {
 			value.path = n.path
 			value.wrong(meant(name, f.names()), "there is no key %q here", name)
+			n.file.misshapen = append(n.file.misshapen, strings.TrimPrefix(n.path+"."+name, "."))
 			return
 		}
 		value.compare(k.form, depth+1)
@@ -152,6 +158,7 @@ func (n node) compareObject(f *form, depth int) {
 	for _, k := range f.keys {
 		if k.required && !n.get(k.name).is() {
 			n.wrong("add "+k.name+": "+k.doc, "the key %q is missing", k.name)
+			n.file.misshapen = append(n.file.misshapen, strings.TrimPrefix(n.path+"."+k.name, "."))
 		}
 	}
 }

@@ -49,6 +49,8 @@ type params struct {
 	Doubt bool `json:"doubt,omitempty"`
 	// Unmet are the parents that earlier walks had listed and this one has not met.
 	Unmet []string `json:"unmet,omitempty"`
+	// Unread tells of records that were left out; the job makes no call.
+	Unread string `json:"unread,omitempty"`
 	// Moved counts redirects.
 	Moved int `json:"moved,omitempty"`
 }
@@ -109,6 +111,9 @@ func (p params) pageKey() string {
 	}
 	if p.Moved > 0 {
 		key += "m" + strconv.Itoa(p.Moved)
+	}
+	if p.Unread != "" {
+		key = strings.TrimPrefix(key+".unread", ".")
 	}
 	return key
 }

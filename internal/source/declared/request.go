@@ -24,6 +24,10 @@ type call struct {
 	request *request
 	// asked is the address that is asked, without credential.
 	asked *url.URL
+	// left is how many records of the page were left out; the first of them is leftWhich,
+	// and leftWhy is why.
+	left, leftWhich int
+	leftWhy         string
 	// tag is what the page was when it was read last; "" asks for it in any case.
 	tag string
 	// auth is how the credential is shown; session and token are what the upstream gave
@@ -235,6 +239,9 @@ func (c *call) resolve(named string) (*url.URL, error) {
 		return nil, fmt.Errorf("what the file makes is not an address: %s", shorten(c.withoutSecret(named), 200))
 	case !strings.EqualFold(u.Host, c.base.Host) || u.Scheme != c.base.Scheme || u.User != nil:
 		return nil, fmt.Errorf("the address is at %s, and only %s is ever called: a credential must not go elsewhere", shorten(u.Scheme+"://"+u.Host, 100), c.base.Host)
+	}
+	if dotted(u.EscapedPath()) {
+		return nil, fmt.Errorf("the address has . or .. between slashes, which leads out of its path: %s", shorten(c.withoutSecret(u.String()), 200))
 	}
 	u.Fragment = ""
 	return u, nil

@@ -263,6 +263,9 @@ func (s *Source) Call(ctx context.Context, in source.Call) source.Result {
 }
 
 func (c *call) carryOut(ctx context.Context) source.Result {
+	if c.p.Unread != "" {
+		return source.Result{Verdict: source.Fail, Free: true, Failure: failure(domain.FailureMalformed, "%s", c.p.Unread)}
+	}
 	if err := c.begin(); err != nil {
 		return refuse("%s", err)
 	}

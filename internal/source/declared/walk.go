@@ -113,6 +113,11 @@ func (c walk) walked(a *answer, all []record) source.Result {
 	if f.wrong != "" {
 		return c.failed(f.wrong)
 	}
+	if c.left > 0 {
+		// It may be one of those that are stored: what is not met is not gone.
+		c.p.Doubt = true
+		res.Next = append(res.Next, c.unread())
+	}
 	res.Pages = f.pages
 	for i := range all {
 		res.Documents = append(res.Documents, all[i].doc)
@@ -152,7 +157,7 @@ func (c walk) walked(a *answer, all []record) source.Result {
 // shown is how many records the page had, those included that were not kept.
 func (c walk) shown(a *answer, all []record) int {
 	if c.stream.where == nil {
-		return len(all)
+		return len(all) + c.left
 	}
 	n := 0
 	every(a.json, strings.TrimSuffix(strings.TrimSuffix(c.request.records, "*"), "."), func(v gjson.Result) { eachOf(v, func(gjson.Result) { n++ }) })
@@ -332,7 +337,7 @@ func (c walk) unchanged() source.Result {
 // that began anew keeps none.
 func (c walk) remember(a *answer, res *source.Result, f follow, items int) {
 	tag := a.header.Get("Etag")
-	if tag == "" || len(tag) > 500 || !c.stream.etag || c.mode != modeMain || c.p.Tag != "" {
+	if tag == "" || len(tag) > 500 || c.left > 0 || !c.stream.etag || c.mode != modeMain || c.p.Tag != "" {
 		return
 	}
 	res.Stored = append(res.Stored, domain.Page{

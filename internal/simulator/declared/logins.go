@@ -68,21 +68,14 @@ func (s *Server) logIn(w http.ResponseWriter, r *http.Request, in *Login) {
 	value, end := "token-"+strconv.Itoa(s.logins.number), s.opt.Now().Add(life)
 	s.logins.given[value] = given{who, end}
 	body := map[string]any{}
-	tell := func(at Place, v any) {
-		if at.Header != "" {
-			w.Header().Set(at.Header, text(v))
-		} else if at.Body != "" {
-			set(body, at.Body, v)
-		}
-	}
-	tell(in.Token, value)
+	tell(w, body, in.Token, value)
 	switch in.ExpiresAs {
 	case "delta":
-		tell(in.Expires, int(life/time.Second))
+		tell(w, body, in.Expires, int(life/time.Second))
 	case "epoch":
-		tell(in.Expires, end.Unix())
+		tell(w, body, in.Expires, end.Unix())
 	case "iso":
-		tell(in.Expires, end.UTC().Format(time.RFC3339))
+		tell(w, body, in.Expires, end.UTC().Format(time.RFC3339))
 	}
 	reply(w, http.StatusOK, body)
 }

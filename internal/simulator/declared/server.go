@@ -24,6 +24,11 @@ type Options struct {
 	Now               func() time.Time
 	// URL is where the server is; only records that name addresses need it.
 	URL string
+	// Spread is for how long records have been changing, in sixty steps.
+	Spread time.Duration
+	// Open says which ends of a slice of time are not in it: 1 its begin, 2 its end, 3
+	// both. Miscount is by how much counts lie.
+	Open, Miscount int
 	// Faults is the share of calls that something happens to, from 0 to 1.
 	Faults float64
 }
@@ -54,7 +59,7 @@ type compiled struct {
 }
 
 // asked is what a request names.
-type asked struct{ parent, since string }
+type asked struct{ parent, since, until string }
 
 // New makes an upstream.
 func New(spec Spec, o Options) (*Server, error) {
@@ -122,6 +127,8 @@ func (c *compiled) pattern(text, hole string) (*regexp.Regexp, error) {
 			pattern.WriteString("(?P<parent>" + hole + ")")
 		case text[at[2]:at[3]] == "cursor":
 			pattern.WriteString("(?P<since>" + hole + ")")
+		case text[at[2]:at[3]] == "until":
+			pattern.WriteString("(?P<until>" + hole + ")")
 		default:
 			pattern.WriteString(hole)
 		}
@@ -157,6 +164,8 @@ func (a *asked) from(pattern *regexp.Regexp, text string, plain func(string) (st
 			a.parent = value
 		case "since":
 			a.since = value
+		case "until":
+			a.until = value
 		}
 	}
 	return true
@@ -283,7 +292,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, c *compiled, nam
 			return nil, http.StatusNotFound
 		}
 	}
-	all := s.selected(c, of, names.since)
+	all := s.selected(c, of, names)
+	if c.Count.is() {
+		body := map[string]any{}
+		tell(w, body, c.Count, max(len(all)+s.opt.Miscount, 0))
+		return body, http.StatusOK
+	}
 	if c.One {
 		if len(all) == 0 {
 			return nil, http.StatusNotFound

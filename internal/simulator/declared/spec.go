@@ -106,14 +106,17 @@ type Route struct {
 	// be anything.
 	Path string
 	// Query are the parameters that it must have, with holes as in a path; {cursor} is
-	// the instant since which changes are asked for, and SinceAs how that is written.
+	// the instant since which changes are asked for, {until} the one until which, and
+	// SinceAs how they are written.
 	Query   map[string]string
 	SinceAs string
 	Page    Page
 	// Records is where the records are in an answer.
 	Records string
-	// One says that the answer is a record itself.
-	One bool
+	// One says that the answer is a record itself, Count that it is how many there are,
+	// and where.
+	One   bool
+	Count Place
 }
 
 // Page is how pages follow each other.

@@ -53,6 +53,11 @@ func newWorld(spec *Spec, o Options) *world {
 			w.grow(k, nil, o.Children)
 		}
 	}
+	for _, k := range w.streams {
+		for _, r := range k.all {
+			r.updated = r.updated.Add(-o.Spread / 60 * time.Duration(r.id%61))
+		}
+	}
 	return w
 }
 

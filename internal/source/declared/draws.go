@@ -82,6 +82,8 @@ func (op operation) requests() (all []*request) {
 		all = append(all, op.stream.sweep)
 	case modeAll:
 		all = append(all, op.stream.changes)
+	case modeCount:
+		all = append(all, op.stream.count)
 	case modeMain:
 		all = append(all, op.stream.whole(), op.stream.changes)
 	case modeOwner:

@@ -33,6 +33,8 @@ type driver struct {
 	failures []string
 	calls    int
 	token    string
+	// expected is how many calls a job was said to take.
+	expected map[string]int
 	// before is done before each call.
 	before func()
 }
@@ -81,7 +83,7 @@ func (d *driver) run() {
 	}
 	began := maps.Clone(d.cursors)
 	done := map[string]bool{}
-	d.failures, d.calls = nil, 0
+	d.failures, d.calls, d.expected = nil, 0, map[string]int{}
 	for len(queue) > 0 {
 		job := queue[0]
 		queue = queue[1:]
@@ -90,7 +92,11 @@ func (d *driver) run() {
 		} else {
 			done[name] = true
 		}
-		queue = append(queue, d.attempt(run, job, began)...)
+		next := d.attempt(run, job, began)
+		for _, one := range next {
+			d.expected[one.Type+" "+one.Resource] = max(one.Expected, d.expected[one.Type+" "+one.Resource])
+		}
+		queue = append(queue, next...)
 	}
 }
 

@@ -3,6 +3,7 @@ package declared
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Explanation is what a file comes to, for people.
@@ -104,11 +105,17 @@ func (f *File) streamPlan(s *Stream) StreamPlan {
 		p.Of = s.Parent.Name
 		p.First += ", for each of " + s.Parent.Name
 	}
+	if s.count != nil {
+		p.First += ", after " + s.count.text()
+	}
 	switch {
 	case s.changes != nil && s.Parent != nil && !s.perParent():
 		p.Later = s.changes.text() + ", one walk for all " + s.Parent.Name
 	case s.changes != nil:
 		p.Later = s.changes.text()
+	case s.window > 0:
+		p.First += fmt.Sprintf(", in slices of %s since %s", s.window, s.cursor.start.Format(time.DateOnly))
+		p.Later = "the same, since the last walk"
 	case s.followed():
 		p.Later = "the same, since the last walk"
 	case s.etag:

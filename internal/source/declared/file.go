@@ -39,9 +39,14 @@ type Stream struct {
 	Children []*Stream
 
 	get, first, changes, sweep *request
-	sweepEvery                 time.Duration
-	key                        []string
-	version, title             string
+	// count is the call that tells how many records there are, and countAt where.
+	count   *request
+	countAt place
+	// window is how long the slices of time are in which it is asked for; zero for none.
+	window         time.Duration
+	sweepEvery     time.Duration
+	key            []string
+	version, title string
 	// parentKey is where a record of changes names its parent's key.
 	parentKey string
 	etag      bool
@@ -150,7 +155,7 @@ func (f *File) Kind(s *Stream) document.Kind {
 // requests are the ways in which a stream is asked for.
 func (s *Stream) requests() map[string]*request {
 	all := map[string]*request{}
-	for name, r := range map[string]*request{"": s.get, "first": s.first, "changes": s.changes, "sweep": s.sweep} {
+	for name, r := range map[string]*request{"": s.get, "first": s.first, "changes": s.changes, "sweep": s.sweep, "count": s.count} {
 		if r != nil {
 			all[name] = r
 		}

@@ -129,6 +129,11 @@ func streamForm() *form {
 		opt("first", object(requestKeys()...), "the first collection, where it differs: get or post, query, body, page and records as above"),
 		opt("changes", object(requestKeys()...), "what changed since {cursor}, with the same keys; for a stream of parents it may be one walk for all of them"),
 		opt("sweep", object(requestKeys(must("every", simple(shapeDuration), "how often"))...), "a complete walk that finds what is gone, with the same keys"),
+		opt("count", object(
+			must("get", simple(shapeTemplate), "one call that tells how many records there are, for the forecast of a first collection"),
+			must("at", placeForm(), "where its answer has the number"),
+		), "how many there are, where pages do not tell; nothing but the forecast goes by it"),
+		opt("window", simple(shapeDuration), "ask in slices of this length, such as 30d, from cursor.start until now; get has {cursor} and {until} as the ends of a slice"),
 		opt("cursor", object(
 			opt("overlap", simple(shapeDuration), "how far before the last walk the next one begins; 1m if left out"),
 			opt("as", text("iso", "epoch", "epoch_ms", "date"), "how {cursor} is written; iso if left out"),

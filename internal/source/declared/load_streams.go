@@ -106,6 +106,9 @@ func (l *loader) about(s *Stream) names {
 func (l *loader) stream(s *Stream, n node) {
 	known, before := l.about(s), len(l.mistakes)
 	withCursor := known.with(names{"cursor": ""})
+	if n.get("window").is() {
+		withCursor["until"] = ""
+	}
 	s.get, s.first = l.request(n, withCursor, false), l.request(n.get("first"), known, true)
 	s.changes, s.sweep = l.request(n.get("changes"), withCursor, true), l.request(n.get("sweep"), known, true)
 	for name, r := range s.requests() {
@@ -113,6 +116,10 @@ func (l *loader) stream(s *Stream, n node) {
 		if name != "" && !n.get(name).get("records").is() {
 			r.records = l.path(n.get("records"))
 		}
+	}
+	l.window(s, n.get("window"))
+	if count := n.get("count"); count.is() {
+		s.count, s.countAt = &request{method: "GET", url: l.address(count.get("get"), known)}, l.place(count.get("at"))
 	}
 	s.sweepEvery = n.get("sweep").get("every").duration()
 	for _, k := range n.get("key").items() {
@@ -155,6 +162,7 @@ func (l *loader) sense(s *Stream, n node) {
 	case s.etag && !s.listing():
 		n.get("conditional").wrong("leave it out", "what is asked since an instant is another page each time")
 	}
+	l.senseOfWindow(s, n)
 	for name, r := range s.requests() {
 		at := n
 		if name != "" {

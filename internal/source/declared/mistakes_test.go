@@ -72,6 +72,12 @@ func TestMistakes(t *testing.T) {
 		"a session of nobody":       {change("{header: X-Key}", "{header: X-Key, session: {post: /login, token: t}}"), 6, []string{"does not show the credential"}},
 		"a choice that is none":     {change("{header: X-Key}", "{one_of: [{type: bearer}, {type: basic}]}"), 6, []string{"it always holds"}},
 		"a secret of elsewhere":     {change("get: /orders\n", "get: '/orders/{password}'\n"), 13, []string{"unknown name password"}},
+		"a window of no end":        {change("    gone: [404]", "    window: 1d"), 24, []string{"{cursor} and {until}"}},
+		"a window of no begin":      {change(`/lines"`, `/lines?a={cursor}&b={until}"`) + "    window: 1d\n", 25, []string{"where the first slice begins"}},
+		"a window of nothing":       {change("    gone: [404]", "    window: 0d"), 24, []string{"too short"}},
+		"a window of months":        {change("    gone: [404]", "    window: 1M"), 24, []string{"is not a duration"}},
+		"an end without a window":   {change(`/lines"`, `/lines?b={until}"`), 22, []string{"unknown name until"}},
+		"a count of nobody":         {change("    gone: [404]", "    count: {get: /n, at: n}"), 24, []string{"does not say which"}},
 		"a stream's name":           {change("  lines:", "  record:"), 21, []string{"cannot be a stream"}},
 	} {
 		_, mistakes := declared.Load([]byte(c.file))

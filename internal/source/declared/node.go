@@ -88,8 +88,17 @@ func (n node) int() int {
 }
 
 func (n node) duration() time.Duration {
-	d, _ := time.ParseDuration(n.text())
+	d, _ := parseDuration(n.text())
 	return d
+}
+
+// parseDuration reads one that may be of days.
+func parseDuration(text string) (time.Duration, error) {
+	if days, of := strings.CutSuffix(text, "d"); of {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	return time.ParseDuration(text)
 }
 
 func (n node) ints() []int {
@@ -227,7 +236,7 @@ func (n node) compareScalar(f *form) {
 			n.wrong("give "+f.String(), "%q is not a boolean", value)
 		}
 	case f.shape == shapeDuration:
-		if d, err := time.ParseDuration(value); err != nil || d < 0 {
+		if d, err := parseDuration(value); err != nil || d < 0 {
 			n.wrong("give "+f.String(), "%q is not a duration", value)
 		}
 	case value == "" && f.shape != shapeScalar:

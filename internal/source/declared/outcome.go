@@ -37,8 +37,12 @@ func (c *call) understand(a *answer) source.Result {
 	switch code := a.status; {
 	case code == http.StatusOK && c.mode == modeOwner:
 		return c.readOwner(a)
+	case code == http.StatusOK && c.mode == modeCount:
+		return c.counted(a)
 	case code == http.StatusOK:
 		return walk{c}.readPage(a)
+	case code < 400 && c.mode == modeCount:
+		return c.counted(nil)
 	case code == http.StatusNoContent:
 		a.json = gjson.Parse("[]")
 		return walk{c}.walked(a, nil)
@@ -119,6 +123,9 @@ func (c *call) apply(r rule, a *answer) source.Result {
 		if c.stream == nil {
 			return source.Result{Verdict: source.Done, Next: c.s.roots()}
 		}
+		if c.mode == modeCount {
+			return c.counted(nil)
+		}
 		return walk{c}.walked(a, nil)
 	case "gone":
 		return c.goneParent(a)
@@ -177,7 +184,7 @@ func (s *Source) rootsUseTarget() bool {
 // goneParent is an answer that what the stream belongs to is gone: so is all that
 // was collected of it.
 func (c *call) goneParent(a *answer) source.Result {
-	if c.stream == nil || c.mode == modeAll {
+	if c.stream == nil || c.mode == modeAll || c.mode == modeCount {
 		return c.missing(a)
 	}
 	at := c.s.serverTime(a)

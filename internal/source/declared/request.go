@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"sluice/internal/source"
 )
@@ -46,10 +45,15 @@ func (c *call) begin() (err error) {
 	if c.auth, err = c.s.authOf(c.Token); err != nil || c.stream == nil {
 		return err
 	}
-	if c.first() && c.p.Tag == "" && c.p.Since == 0 {
+	if c.first() && c.p.Tag == "" && c.p.Since == 0 && c.mode != modeCount {
 		c.p.Since = walk{c}.since()
 	}
+	if c.stream.window > 0 && c.mode == modeMain && c.p.Until == 0 {
+		walk{c}.slice()
+	}
 	switch {
+	case c.mode == modeCount:
+		c.request = c.stream.count
 	case c.mode == modeSweep:
 		c.request = c.stream.sweep
 	case c.mode == modeAll, c.p.Since != 0 && c.stream.changes != nil:
@@ -71,7 +75,8 @@ func (c *call) first() bool { return c.p.Page == 0 }
 
 // env is what the expressions of a request see.
 func (c *call) env() map[string]any {
-	env := map[string]any{"config": c.s.config, "target": c.Run.Login, "cursor": c.cursorText()}
+	since, until := c.cursorText()
+	env := map[string]any{"config": c.s.config, "target": c.Run.Login, "cursor": since, "until": until}
 	if c.stream == nil {
 		return env
 	}
@@ -85,24 +90,21 @@ func (c *call) env() map[string]any {
 	return env
 }
 
-// cursorText is the instant that a walk asks since, as the upstream wants it.
-func (c *call) cursorText() string {
+// cursorText is the instant that a walk asks since, as the upstream wants it, and until
+// when if it is asked for in slices.
+func (c *call) cursorText() (since, until string) {
 	if c.stream == nil {
-		return ""
+		return "", ""
 	}
-	at := c.stream.cursor.start
-	if c.p.Since != 0 {
-		at = unix(c.p.Since).Add(-c.stream.cursor.overlap)
+	at, k := c.stream.cursor.start, &c.stream.cursor
+	switch {
+	case c.p.Until != 0:
+		from, to := c.bounds()
+		return k.written(from), k.written(to)
+	case c.p.Since != 0:
+		at = unix(c.p.Since).Add(-k.overlap)
 	}
-	switch c.stream.cursor.as {
-	case "epoch":
-		return strconv.FormatInt(at.Unix(), 10)
-	case "epoch_ms":
-		return strconv.FormatInt(at.UnixMilli(), 10)
-	case "date":
-		return at.Format(time.DateOnly)
-	}
-	return at.Format("2006-01-02T15:04:05Z")
+	return k.written(at), ""
 }
 
 // httpRequest makes the request of the call.

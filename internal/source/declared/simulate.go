@@ -50,7 +50,7 @@ func (f *File) simulated() (simSpec, error) {
 		if s.where != nil {
 			return spec, unsimulated(s, "which of its records are kept is decided by an expression")
 		}
-		for _, name := range []string{"first", "", "changes", "sweep"} {
+		for _, name := range []string{"first", "", "changes", "sweep", "count"} {
 			r := s.requests()[name]
 			if r == nil {
 				continue
@@ -58,6 +58,9 @@ func (f *File) simulated() (simSpec, error) {
 			route, err := f.routeSim(s, r, &spec)
 			if err != nil {
 				return spec, err
+			}
+			if name == "count" {
+				route.Count, route.One = simPlace{Header: s.countAt.header, Body: s.countAt.body}, false
 			}
 			spec.Streams[i].Routes = append(spec.Streams[i].Routes, route)
 		}
@@ -214,6 +217,8 @@ func (f *File) recognise(s *Stream, t *template, spec *simSpec) (string, error) 
 			all.WriteString("{*}")
 		case name == "cursor" && !dotted:
 			all.WriteString(cursorHole)
+		case name == "until" && !dotted:
+			all.WriteString("{until}")
 		case name == "config" && dotted:
 			all.WriteString(f.Config[field])
 		case s != nil && s.Parent != nil && name == s.Parent.Name && columnNames.MatchString(field) && i == 0 && len(t.parts) == 1:

@@ -87,6 +87,8 @@ const (
 	// modeAll is what changed in the records of all parents at once.
 	modeAll
 	modeSweep
+	// modeCount is the call that tells how many records there are.
+	modeCount
 	modeOwner
 )
 
@@ -109,6 +111,7 @@ func New(f *File, o Options) (*Source, error) {
 		s.jobs[jobType(stream, modeMain)] = operation{stream, modeMain}
 		s.jobs[jobType(stream, modeAll)] = operation{stream, modeAll}
 		s.jobs[jobType(stream, modeSweep)] = operation{stream, modeSweep}
+		s.jobs[jobType(stream, modeCount)] = operation{stream, modeCount}
 	}
 	if f.owner != nil {
 		s.jobs[ownerJob] = operation{nil, modeOwner}
@@ -126,6 +129,8 @@ func jobType(s *Stream, m mode) string {
 		return name + ".CHANGES"
 	case modeSweep:
 		return name + ".SWEEP"
+	case modeCount:
+		return name + ".COUNT"
 	default:
 		return name
 	}
@@ -239,9 +244,14 @@ func (s *Source) Plan(run domain.Run) ([]domain.JobSpec, error) {
 func (s *Source) roots() []domain.JobSpec {
 	var all []domain.JobSpec
 	for _, stream := range s.file.Streams {
-		if stream.Parent == nil {
-			all = append(all, s.spec(jobType(stream, modeMain), rootResource, params{}, domain.ClassDiscovery))
+		if stream.Parent != nil {
+			continue
 		}
+		mode := modeMain
+		if stream.counts() {
+			mode = modeCount
+		}
+		all = append(all, s.spec(jobType(stream, mode), rootResource, params{}, domain.ClassDiscovery))
 	}
 	return all
 }
@@ -269,6 +279,11 @@ func (c *call) carryOut(ctx context.Context) source.Result {
 	if err := c.begin(); err != nil {
 		return refuse("%s", err)
 	}
+	if c.mode == modeCount && c.known() {
+		res := c.counted(nil)
+		res.Free = true
+		return res
+	}
 	if instead := c.admitted(ctx); instead != nil {
 		return *instead
 	}
@@ -278,13 +293,13 @@ func (c *call) carryOut(ctx context.Context) source.Result {
 	}
 	a, none := c.s.fetch(ctx, req)
 	if none != nil {
-		return *none
+		return c.countFailed(*none)
 	}
 	if c.token != nil && a.status != http.StatusUnauthorized {
 		c.session.accept(c.token)
 	}
 	walk{c}.answered(a)
-	res := c.understand(a)
+	res := c.countFailed(c.understand(a))
 	res.Quota = c.s.rateOf(a, res.Quota)
 	res.Quota.Told = c.told(a)
 	return res

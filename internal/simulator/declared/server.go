@@ -252,7 +252,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, c *compiled, name
 		reply(w, status, map[string]any{"message": "there is no such thing"})
 		return
 	}
-	raw, err := json.Marshal(body)
+	encode, kind := json.Marshal, "application/json"
+	if c.stream.XML {
+		encode, kind = xmlOf, "application/xml"
+	}
+	raw, err := encode(body)
 	if err != nil {
 		reply(w, http.StatusInternalServerError, map[string]any{"message": err.Error()})
 		return
@@ -267,7 +271,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, c *compiled, name
 			return
 		}
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", kind)
 	_, _ = w.Write(raw)
 }
 

@@ -62,6 +62,10 @@ type simStream struct {
 	Addresses map[string]string
 	Routes    []simRoute
 	ETag      bool
+	// XML says that its answers are XML.
+	XML bool
+	// Touches says that a change of a record changes its parent too.
+	Touches bool
 	// Gone is how something of a parent that is gone is answered.
 	Gone int
 }

@@ -44,7 +44,7 @@ func (f *File) Explain() Explanation {
 	for _, s := range f.Streams {
 		p := f.streamPlan(s)
 		e.Streams = append(e.Streams, p)
-		if strings.HasPrefix(p.Gone, "not") {
+		if strings.HasPrefix(p.Gone, "not found") {
 			e.Warnings = append(e.Warnings, "stream "+s.Name+": what the upstream removes is not found: "+strings.TrimPrefix(p.Gone, "not found: "))
 		}
 	}
@@ -124,6 +124,8 @@ func (f *File) streamPlan(s *Stream) StreamPlan {
 		p.Later = "the same"
 	}
 	switch w := s.whole(); {
+	case s.latest:
+		p.Gone = "not looked for: it shows only what came last"
 	case s.sweep != nil:
 		p.Gone = fmt.Sprintf("by a walk of everything every %s", s.sweepEvery)
 	case !s.listing():

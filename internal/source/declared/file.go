@@ -50,13 +50,15 @@ type Stream struct {
 	// parentKey is where a record of changes names its parent's key.
 	parentKey string
 	etag      bool
-	cursor    cursor
-	gone      []int
-	where     *expression
-	add       []pair
-	remove    []string
-	rename    [][2]string
-	columns   []column
+	// xml says that answers are XML, latest that a walk shows only what came last.
+	xml, latest bool
+	cursor      cursor
+	gone        []int
+	where       *expression
+	add         []pair
+	remove      []string
+	rename      [][2]string
+	columns     []column
 	// carries are the fields of this stream's records that the jobs of its
 	// descendants need; "" stands for the record as a whole.
 	carries []string

@@ -121,10 +121,12 @@ func streamForm() *form {
 	keys := requestKeys(
 		opt("of", simple(shapeText), "the stream for whose records this one is asked, one walk each"),
 		opt("doc", simple(shapeText), "a line about it"),
-		must("key", either(simple(shapePath), listOf(simple(shapePath))), "what names a record: a path, or several; a parent's is written as projects.id"),
+		must("key", either(simple(shapePath), listOf(simple(shapePath))), "what names a record: a path, or several; a parent's is written as projects.id, and guid|link is the first that is there"),
 		opt("version", simple(shapePath), "the record's own time of change"),
 		opt("title", simple(shapePath), "what people call a record; searched"),
 		opt("parent", simple(shapePath), "where a record of changes names the key of its parent"),
+		opt("format", text("json", "xml"), "what answers are; json if left out"),
+		opt("latest", simple(shapeBoolean), "whether it shows only what came last, as feeds do: what it does not show is not gone"),
 		opt("conditional", text("etag"), "ask only for pages that changed"),
 		opt("first", object(requestKeys()...), "the first collection, where it differs: get or post, query, body, page and records as above"),
 		opt("changes", object(requestKeys()...), "what changed since {cursor}, with the same keys; for a stream of parents it may be one walk for all of them"),

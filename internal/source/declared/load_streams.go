@@ -126,7 +126,7 @@ func (l *loader) stream(s *Stream, n node) {
 		s.key = append(s.key, l.path(k))
 	}
 	s.version, s.title, s.parentKey = l.path(n.get("version")), l.path(n.get("title")), l.path(n.get("parent"))
-	s.etag = n.get("conditional").is()
+	s.etag, s.xml, s.latest = n.get("conditional").is(), n.get("format").text() == "xml", n.get("latest").text() == "true"
 	s.gone = n.get("gone").ints()
 	l.cursor(s, n.get("cursor"))
 	withRecord := known.with(names{"record": map[string]any{}})
@@ -159,6 +159,8 @@ func (l *loader) sense(s *Stream, n node) {
 		n.get("sweep").wrong("leave it out", "every run walks the whole stream, and finds what is gone")
 	case s.followed() && s.changes != nil:
 		n.get("changes").wrong("leave out {cursor} in get, or changes", "both get and changes ask since the cursor")
+	case s.latest && s.sweep != nil:
+		n.get("sweep").wrong("leave it out, or leave out latest", "what is not shown is not gone, so that there is nothing to look for")
 	case s.etag && !s.listing():
 		n.get("conditional").wrong("leave it out", "what is asked since an instant is another page each time")
 	}

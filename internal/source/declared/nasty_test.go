@@ -93,6 +93,7 @@ func TestNasty(t *testing.T) {
 		}
 	}
 	numbers := items("{type: page, param: page, size: {n: 1}}")
+	feed := head + "\n  items: {get: /items, format: xml, records: rss.channel.item, key: guid|id}\n"
 	once := head + "\n  items: {get: /items, records: data, key: id}\n"
 	twice := once + "  parts: {of: items, get: '/items/{items.id}/parts', key: id}\n"
 	tokens := items("{type: cursor, param: after, next: next}")
@@ -112,6 +113,10 @@ func TestNasty(t *testing.T) {
 		"a redirect to nowhere": {numbers, header(301, "X", "y", ""), source.Fail, "to nowhere"},
 		"a next page elsewhere": {items("{type: link}"), header(200, "Link", `<https://evil.example/2>; rel="next"`, `{"data":[{"id":1}]}`), source.Fail, "only 127.0.0.1"},
 		"HTML":                  {numbers, body("<html></html>"), source.Retry, "HTML"},
+		"no XML":                {feed, body("<html><br></html>"), source.Retry, "not XML"},
+		"another XML":           {feed, body("<html><a/></html>"), source.Retry, `nothing at "rss.channel.item"`},
+		"XML without records":   {feed, body("<rss><channel><title>a</title></channel></rss>"), source.Done, ""},
+		"XML of one record":     {feed, body("<rss><channel><item><id of='x'>7</id></item></channel></rss>"), source.Done, ""},
 		"no JSON":               {numbers, body("ok"), source.Retry, "not JSON"},
 		"no records":            {numbers, body(`{"items":[]}`), source.Retry, `nothing at "data"`},
 		"no key":                {numbers, body(`{"data":[{"name":1}]}`), source.Retry, "which is its key"},

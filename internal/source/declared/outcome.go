@@ -229,6 +229,9 @@ func (c *call) readOwner(a *answer) source.Result {
 // is not JSON may pass.
 func (c *call) malformed(a *answer, format string, args ...any) source.Result {
 	switch {
+	case a.wrong != "":
+		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureMalformed, "%s answers with what is not XML: %s", c.s.file.Title, a.wrong)}
+	case c.stream != nil && c.stream.xml:
 	case bytes.HasPrefix(a.body, []byte("<")):
 		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "%s answers with a page of HTML or XML where JSON was due", c.s.file.Title)}
 	case !a.json.Exists():

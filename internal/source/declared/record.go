@@ -46,6 +46,8 @@ func (c *call) records(a *answer) (all []record, wrong string) {
 	switch {
 	case strings.Contains(strings.TrimSuffix(path, "*"), "*"):
 		every(a.json, path, func(v gjson.Result) { eachOf(v, take) })
+	case !found.Exists() && c.stream.xml && at(a.json, strings.SplitN(path, ".", 2)[0]).Exists():
+		// A list without members is not there.
 	case !found.Exists():
 		return nil, fmt.Sprintf("the answer has nothing at %q, where its records should be", path)
 	case strings.HasSuffix(path, "*") && found.IsObject():
@@ -134,7 +136,7 @@ func (c *call) record(v gjson.Result, fetched time.Time) (r record, keep bool, w
 func (c *call) nameOf(v gjson.Result) string {
 	parts := make([]string, 0, len(c.stream.key))
 	for _, path := range c.stream.key {
-		text := textAt(v, path)
+		text := keyAt(v, path)
 		if first, rest, _ := strings.Cut(path, "."); c.p.Parents[first] != nil {
 			field, _, _ := strings.Cut(rest, ".")
 			text, _ = plain(c.p.Parents[first][field])
@@ -254,7 +256,7 @@ func (col *column) value(v gjson.Result) document.Value {
 	if col.typ == document.TypeList {
 		var members []string
 		if !every(v, col.at, func(found gjson.Result) {
-			eachOf(found, func(one gjson.Result) { members = append(members, one.String()) })
+			eachOf(found, func(one gjson.Result) { members = append(members, shownText(one)) })
 		}) {
 			return null
 		}
@@ -276,11 +278,19 @@ func (col *column) value(v gjson.Result) document.Value {
 		t, _ := guess(textAt(v, col.at))
 		return document.Instant(t)
 	default:
-		if found.IsObject() || found.IsArray() {
-			return document.Text(found.Raw)
-		}
-		return document.Text(found.String())
+		return document.Text(shownText(found))
 	}
+}
+
+// shownText is a value as a column shows it: of what has members its JSON, of an element
+// of XML its text.
+func shownText(v gjson.Result) string {
+	if v.IsObject() {
+		if text := member(v, textMember); text.Exists() {
+			return text.String()
+		}
+	}
+	return v.String()
 }
 
 // fields are what the jobs of a stream's children must know of one of its records.

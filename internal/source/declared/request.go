@@ -131,6 +131,9 @@ func (c *call) httpRequest() (*http.Request, error) {
 	}
 	req.Header.Set("User-Agent", c.s.opt.UserAgent)
 	req.Header.Set("Accept", "application/json")
+	if c.stream != nil && c.stream.xml {
+		req.Header.Set("Accept", "application/xml, text/xml, */*;q=0.5")
+	}
 	for _, h := range c.s.file.headers {
 		value, err := h.made.render(env)
 		if err != nil {

@@ -107,10 +107,12 @@ func unsimulated(s *Stream, why string) error {
 }
 
 func (f *File) streamSim(s *Stream) simStream {
-	out := simStream{Name: s.Name, Version: s.version, Title: s.title, ParentAt: s.parentKey, ETag: s.etag, Fields: map[string]simKind{}, Addresses: map[string]string{}}
+	out := simStream{Name: s.Name, Version: s.version, Title: s.title, ParentAt: s.parentKey, ETag: s.etag, XML: s.xml, Fields: map[string]simKind{}, Addresses: map[string]string{}}
 	if s.Parent != nil {
 		out.Parent = s.Parent.Name
 	}
+	// What is asked only for parents that changed can only be had if it changes them.
+	out.Touches = s.Parent != nil && !s.Parent.listing()
 	if len(s.gone) > 0 {
 		out.Gone = s.gone[0]
 	}
@@ -125,6 +127,7 @@ func (f *File) streamSim(s *Stream) simStream {
 		}
 	}
 	for _, path := range s.key {
+		path, _, _ = strings.Cut(path, "|")
 		first, rest, _ := strings.Cut(path, ".")
 		above := slices.IndexFunc(s.ancestors(), func(p *Stream) bool { return p.Name == first })
 		if above >= 0 {

@@ -298,6 +298,9 @@ func (c *call) carryOut(ctx context.Context) source.Result {
 	if c.token != nil && a.status != http.StatusUnauthorized {
 		c.session.accept(c.token)
 	}
+	if c.stream != nil && c.stream.xml && a.status == http.StatusOK && c.mode != modeCount {
+		a.readXML()
+	}
 	walk{c}.answered(a)
 	res := c.countFailed(c.understand(a))
 	res.Quota = c.s.rateOf(a, res.Quota)

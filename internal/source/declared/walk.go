@@ -265,7 +265,7 @@ func (c walk) complete(res *source.Result) {
 		return
 	}
 	res.Cursors = append(res.Cursors, c.cursorAt(cursorKey(c.Job.Type, c.Job.Resource), c.p.At))
-	if !c.listingWalk() || c.p.Doubt {
+	if !c.listingWalk() || c.p.Doubt || c.stream.latest {
 		return
 	}
 	if c.stream.sweep != nil && c.mode == modeMain {

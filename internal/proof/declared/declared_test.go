@@ -213,6 +213,9 @@ func TestService(t *testing.T) {
 		}
 	}
 	sluice.Run(t, nil, "export", "--kind", "pokeapi_detail", "--server", url).Expect(t, 2, "pokeapi_detail")
+	if a := sluice.Run(t, []string{setting}, "stats", "pokeapi:acme", "--server", url).Expect(t, 0); !strings.Contains(a.Out, "pokeapi_detail            12") {
+		t.Error(a.Out)
+	}
 }
 
 // TestCommands: a mistake is told with its line, a plan is shown, and what a file does

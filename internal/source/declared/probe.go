@@ -159,7 +159,9 @@ func (s *Source) probe(ctx context.Context, p Probe, stream *Stream, again bool,
 		made.Failure = hidden(none.Failure.Message, p.Token)
 		return false
 	}
-	made.Status = a.status
+	if made.Status = a.status; stream.xml && a.status == http.StatusOK {
+		a.readXML()
+	}
 	look.answer(stream, a, again)
 	if wait, hit := s.file.Park.Hit(a.ration()); hit {
 		look.say("the upstream wants to be left alone (%d) for %s; the probe stops", a.status, wait)

@@ -189,7 +189,7 @@ func (l *loader) path(n node) string {
 	return n.text()
 }
 
-var headerNames = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+var headerNames = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 func headerName(name string) bool { return headerNames.MatchString(name) }
 

@@ -24,6 +24,7 @@ func benchmarks() []benchmark {
 	return []benchmark{
 		{"durable_noop", "no-op jobs through the whole engine, beside asynq and River", both, durableNoop},
 		{"collection", "collecting from the simulator, beside a bare loop of the same calls", nil, collection},
+		{"declared_speed", "collecting by a file that describes an API, beside the hand-written source of the same", nil, declaredSpeed},
 		{"due_lateness", "how late jobs begin that are due at an instant, through the whole engine, beside asynq and River", both, dueLateness},
 		{"idle", "the program with nothing to do, beside idle peers", both, idle},
 		{"million_pending", "start and lease with a million jobs that wait, beside a thousand", nil, millionPending},

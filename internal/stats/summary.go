@@ -3,6 +3,8 @@ package stats
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -38,6 +40,11 @@ func Summary(w io.Writer, a Account, o SummaryOptions) error {
 		o.Now = a.AsOf
 	}
 	s := &summary{a: a, width: max(o.Width, minWidth), now: o.Now.UTC(), paint: painter{o.Color}}
+	if !a.code() {
+		s.inventory()
+		_, err := io.WriteString(w, s.out.String())
+		return err
+	}
 	s.head()
 	s.figures()
 	s.heat()
@@ -61,11 +68,40 @@ func (s *summary) line(text string) {
 	s.out.WriteByte('\n')
 }
 
-func (s *summary) head() {
+// code says whether the account is of a place where code is kept, as far as its
+// figures tell; one of which nothing was collected may be.
+func (a *Account) code() bool {
+	return len(a.Documents) == 0 || a.Repositories != Repositories{} || a.Commits.Seen > 0 || a.Issues != Issues{} || a.Pulls != Pulls{}
+}
+
+// inventory is what there is to tell of any other account: how many documents of each
+// kind the copy holds.
+func (s *summary) inventory() {
+	s.title()
+	width := 0
+	for kind := range s.a.Documents {
+		width = max(width, len(kind))
+	}
+	for _, kind := range slices.Sorted(maps.Keys(s.a.Documents)) {
+		n := s.a.Documents[kind]
+		details := ""
+		if n.Deleted > 0 {
+			details = humanize.Comma(n.Deleted) + " gone"
+		}
+		figure := fmt.Sprintf("%11s", humanize.Comma(n.Stored))
+		s.line(strings.TrimRight(indent+padRight(printable(string(kind)), width)+indent+s.paint.bold(figure)+indent+details, " "))
+	}
+}
+
+func (s *summary) title() {
 	login := printable(s.a.Login)
 	about := fmt.Sprintf(" on %s, as of %s", printable(s.a.Source), s.a.AsOf.UTC().Format("2 Jan 2006 15:04 UTC"))
 	s.line(s.paint.bold(login) + fit(about, s.width-len([]rune(login))))
 	s.line("")
+}
+
+func (s *summary) head() {
+	s.title()
 	s.score("activity", ByActivity, s.a.Scores.Activity)
 	s.score("impact", ByImpact, s.a.Scores.Impact)
 	s.line("")

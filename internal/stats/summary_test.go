@@ -103,6 +103,18 @@ func TestSummary(t *testing.T) {
 	})
 }
 
+// TestSummaryOfOtherThings: of an account that has nothing to do with code it is told
+// what the copy holds.
+func TestSummaryOfOtherThings(t *testing.T) {
+	a := stats.Account{Login: "acme", Source: "shop", AsOf: at("2026-03-11 12:00"), Documents: map[document.Kind]stats.DocumentCount{
+		"shop_orders": {Stored: 12345, Deleted: 7}, "shop_lines": {Stored: 3},
+	}}
+	want := "acme on shop, as of 11 Mar 2026 12:00 UTC\n\n  shop_lines             3\n  shop_orders       12,345  7 gone\n"
+	if got := draw(t, a, stats.SummaryOptions{}); got != want {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestSummaryFitsTheTerminal(t *testing.T) {
 	a := busy()
 	escapes := regexp.MustCompile("\x1b\\[[0-9;]*m")

@@ -36,10 +36,12 @@ var hasten = map[string][]string{
 	"stackexchange": {"calls: 25, every: 1s", "calls: 9, every: 1s", "pagesize: 100", "pagesize: 7"},
 	"jira":          {"calls: 10, every: 1s", "calls: 20, every: 1s", "every: 168h", "every: 1ms", "maxResults: 100", "maxResults: 4", "maxResults: 50", "maxResults: 9"},
 	"jsonfeed":      {"calls: 1, every: 1s", "calls: 4, every: 1s"},
+	"rss":           {"calls: 1, every: 1s", "calls: 4, every: 1s"},
+	"atom":          {"calls: 1, every: 1s", "calls: 4, every: 1s"},
 }
 
 // lasting are the kinds for which nothing tells what is gone.
-var lasting = []document.Kind{"gitlab_pipelines", "stackexchange_questions"}
+var lasting = []document.Kind{"gitlab_pipelines", "stackexchange_questions", "jsonfeed_entries", "rss_entries", "atom_entries"}
 
 // world is a simulated upstream, the file that describes it, and the data folder.
 type world struct {
@@ -211,6 +213,9 @@ func TestService(t *testing.T) {
 		}
 	}
 	sluice.Run(t, nil, "export", "--kind", "pokeapi_detail", "--server", url).Expect(t, 2, "pokeapi_detail")
+	if a := sluice.Run(t, []string{setting}, "stats", "pokeapi:acme", "--server", url).Expect(t, 0); !strings.Contains(a.Out, "pokeapi_detail            12") {
+		t.Error(a.Out)
+	}
 }
 
 // TestCommands: a mistake is told with its line, a plan is shown, and what a file does

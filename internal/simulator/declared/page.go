@@ -13,23 +13,40 @@ import (
 
 // selected are the records that a request is about, in a steady order: by id, or those
 // that changed by when they did.
-func (s *Server) selected(c *compiled, of *record, asked string) []*record {
-	var since time.Time
-	if asked != "" {
-		since = instant(asked, c.SinceAs)
-	}
+func (s *Server) selected(c *compiled, of *record, names asked) []*record {
 	var all []*record
 	for _, one := range c.stream.all {
-		if of != nil && one.parent != of || !since.IsZero() && one.updated.Before(since) {
+		if of != nil && one.parent != of || !s.within(c, one.updated, names) {
 			continue
 		}
 		all = append(all, one)
 	}
-	if asked != "" {
+	if names.since != "" {
 		slices.SortStableFunc(all, func(a, b *record) int { return cmp.Or(a.updated.Compare(b.updated), cmp.Compare(a.id, b.id)) })
 	}
 	return all
 }
+
+// within says whether something that changed at an instant is asked for.
+func (s *Server) within(c *compiled, at time.Time, names asked) bool {
+	if c.SinceAs == asDate {
+		at = at.Truncate(24 * time.Hour)
+	}
+	if names.since != "" {
+		if since := instant(names.since, c.SinceAs); at.Before(since) || s.opt.Open&1 > 0 && names.until != "" && at.Equal(since) {
+			return false
+		}
+	}
+	if names.until != "" {
+		if until := instant(names.until, c.SinceAs); at.After(until) || s.opt.Open&2 > 0 && at.Equal(until) {
+			return false
+		}
+	}
+	return true
+}
+
+// asDate is an instant that is written as a day.
+const asDate = "date"
 
 func instant(text, as string) time.Time {
 	n, _ := strconv.ParseInt(text, 10, 64)
@@ -38,7 +55,7 @@ func instant(text, as string) time.Time {
 		return time.Unix(n, 0)
 	case "epoch_ms":
 		return time.UnixMilli(n)
-	case "date":
+	case asDate:
 		t, _ := time.Parse(time.DateOnly, text)
 		return t
 	}
@@ -100,6 +117,11 @@ func first(a, b string) string {
 	return b
 }
 
+func parseForm(raw []byte) url.Values {
+	all, _ := url.ParseQuery(string(raw))
+	return all
+}
+
 // parameters are those of the address and, for a call that posts, of its body.
 func parameters(r *http.Request) url.Values {
 	all := r.URL.Query()
@@ -120,24 +142,22 @@ func parameters(r *http.Request) url.Values {
 	return all
 }
 
+// tell puts a value where an answer has it: a header, or a place of the body.
+func tell(w http.ResponseWriter, body map[string]any, at Place, v any) {
+	switch {
+	case at.Header != "":
+		w.Header().Set(at.Header, text(v))
+	case at.Body != "":
+		set(body, at.Body, v)
+	}
+}
+
 // envelope puts a page where its records belong, with what the answer tells beside.
 func (s *Server) envelope(w http.ResponseWriter, r *http.Request, c *compiled, page []any, total, to, size int) any {
 	p := &c.Page
 	body := map[string]any{}
-	tell := func(at Place, v any) {
-		switch {
-		case at.Header != "":
-			text, _ := json.Marshal(v)
-			if s, ok := v.(string); ok {
-				text = []byte(s)
-			}
-			w.Header().Set(at.Header, string(text))
-		case at.Body != "":
-			set(body, at.Body, v)
-		}
-	}
-	tell(p.Total, total)
-	tell(p.Pages, (total+size-1)/size)
+	tell(w, body, p.Total, total)
+	tell(w, body, p.Pages, (total+size-1)/size)
 	more := to < total
 	if p.More != "" {
 		set(body, p.More, more)
@@ -147,7 +167,7 @@ func (s *Server) envelope(w http.ResponseWriter, r *http.Request, c *compiled, p
 		if p.Param == "" {
 			token = s.address(r, "token", to)
 		}
-		tell(p.Next, token)
+		tell(w, body, p.Next, token)
 	}
 	if p.Kind == "link" && more {
 		link := s.address(r, "from", to)

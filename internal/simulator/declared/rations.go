@@ -42,8 +42,11 @@ type Audit struct {
 	Concurrency int `json:"concurrency"`
 	// Unknown are addresses that there are not, Anonymous calls without a credential,
 	// Unchanged those that were answered 304, Faults those that a fault hit.
-	Unknown   []string       `json:"unknown,omitempty"`
-	Anonymous int            `json:"anonymous"`
+	Unknown   []string `json:"unknown,omitempty"`
+	Anonymous int      `json:"anonymous"`
+	// Logins are the calls for tokens, Expired those with a token that had ended.
+	Logins    int            `json:"logins"`
+	Expired   int            `json:"expired"`
 	Unchanged int            `json:"unchanged"`
 	Faults    int            `json:"faults"`
 	ByStream  map[string]int `json:"by_stream"`
@@ -61,7 +64,7 @@ func matches(patterns []string, of string) bool {
 
 // begin counts a call by every ration that it draws on. It returns how long to stay
 // away if any has no room, and what to do when the call ends.
-func (c *counts) begin(key, stream, at string, header http.Header) (wait time.Duration, end func()) {
+func (c *counts) begin(key, stream, at string, login bool, header http.Header) (wait time.Duration, end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
@@ -72,7 +75,8 @@ func (c *counts) begin(key, stream, at string, header http.Header) (wait time.Du
 	var held []*count
 	for i := range c.spec.Rations {
 		r := &c.spec.Rations[i]
-		if !matches(r.Match, at) {
+		// A call for a token draws only on what names it.
+		if !matches(r.Match, at) || login && len(r.Match) == 0 {
 			continue
 		}
 		n := c.of(r, key, stream)

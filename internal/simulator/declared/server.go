@@ -2,7 +2,6 @@ package declared
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -25,6 +24,11 @@ type Options struct {
 	Now               func() time.Time
 	// URL is where the server is; only records that name addresses need it.
 	URL string
+	// Spread is for how long records have been changing, in sixty steps.
+	Spread time.Duration
+	// Open says which ends of a slice of time are not in it: 1 its begin, 2 its end, 3
+	// both. Miscount is by how much counts lie.
+	Open, Miscount int
 	// Faults is the share of calls that something happens to, from 0 to 1.
 	Faults float64
 }
@@ -35,6 +39,7 @@ type Server struct {
 	opt    Options
 	world  *world
 	counts *counts
+	logins logins
 	routes []compiled
 	mux    *http.ServeMux
 
@@ -54,7 +59,7 @@ type compiled struct {
 }
 
 // asked is what a request names.
-type asked struct{ parent, since string }
+type asked struct{ parent, since, until string }
 
 // New makes an upstream.
 func New(spec Spec, o Options) (*Server, error) {
@@ -122,6 +127,8 @@ func (c *compiled) pattern(text, hole string) (*regexp.Regexp, error) {
 			pattern.WriteString("(?P<parent>" + hole + ")")
 		case text[at[2]:at[3]] == "cursor":
 			pattern.WriteString("(?P<since>" + hole + ")")
+		case text[at[2]:at[3]] == "until":
+			pattern.WriteString("(?P<until>" + hole + ")")
 		default:
 			pattern.WriteString(hole)
 		}
@@ -157,6 +164,8 @@ func (a *asked) from(pattern *regexp.Regexp, text string, plain func(string) (st
 			a.parent = value
 		case "since":
 			a.since = value
+		case "until":
+			a.until = value
 		}
 	}
 	return true
@@ -174,8 +183,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if route != nil {
 		stream = route.stream.Name
 	}
-	key := s.credential(r)
-	wait, end := s.counts.begin(key, stream, r.URL.Path, w.Header())
+	login := s.loginAt(r)
+	key, expired := s.credential(r)
+	wait, end := s.counts.begin(key, stream, r.URL.Path, login != nil, w.Header())
 	defer end()
 	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
@@ -186,8 +196,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, status, map[string]any{"message": "too many calls"})
 		return
 	}
-	if key == "" && (s.spec.Header != "" || s.spec.Query != "") {
-		s.counts.note(func(a *Audit) { a.Anonymous++ })
+	if key == "" && login == nil {
+		s.counts.note(func(a *Audit) {
+			if expired {
+				a.Expired++
+			} else {
+				a.Anonymous++
+			}
+		})
 		reply(w, http.StatusUnauthorized, map[string]any{"message": "who are you?"})
 		return
 	}
@@ -195,6 +211,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case login != nil:
+		s.logIn(w, r, login)
 	case s.spec.Owner != "" && r.URL.Path == s.spec.Owner:
 		answer := map[string]any{}
 		set(answer, s.spec.OwnerAt, 4711)
@@ -211,24 +229,6 @@ func (c *counts) note(fn func(*Audit)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fn(&c.audit)
-}
-
-func (s *Server) credential(r *http.Request) string {
-	switch {
-	case s.spec.Query != "":
-		return r.URL.Query().Get(s.spec.Query)
-	case s.spec.Header != "":
-		key, ok := strings.CutPrefix(r.Header.Get(s.spec.Header), s.spec.Prefix)
-		if !ok {
-			return ""
-		}
-		if s.spec.Basic {
-			plain, _ := base64.StdEncoding.DecodeString(key)
-			return string(plain)
-		}
-		return key
-	}
-	return "anybody"
 }
 
 // find is the route that a request takes: of several the one that knows most of its
@@ -252,7 +252,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, c *compiled, name
 		reply(w, status, map[string]any{"message": "there is no such thing"})
 		return
 	}
-	raw, err := json.Marshal(body)
+	encode, kind := json.Marshal, "application/json"
+	if c.stream.XML {
+		encode, kind = xmlOf, "application/xml"
+	}
+	raw, err := encode(body)
 	if err != nil {
 		reply(w, http.StatusInternalServerError, map[string]any{"message": err.Error()})
 		return
@@ -267,7 +271,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, c *compiled, name
 			return
 		}
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", kind)
 	_, _ = w.Write(raw)
 }
 
@@ -292,7 +296,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, c *compiled, nam
 			return nil, http.StatusNotFound
 		}
 	}
-	all := s.selected(c, of, names.since)
+	all := s.selected(c, of, names)
+	if c.Count.is() {
+		body := map[string]any{}
+		tell(w, body, c.Count, max(len(all)+s.opt.Miscount, 0))
+		return body, http.StatusOK
+	}
 	if c.One {
 		if len(all) == 0 {
 			return nil, http.StatusNotFound

@@ -17,7 +17,7 @@ func TestAudit(t *testing.T) {
 		t.Run(shape, func(t *testing.T) {
 			now := time.Date(2026, 11, 18, 9, 0, 0, 0, time.UTC)
 			server, err := sim.New(sim.Spec{
-				Header:  "X-Key",
+				Auths:   []sim.Auth{{Header: "X-Key"}},
 				Streams: []sim.Stream{{Name: "items", Key: "id", Routes: []sim.Route{{Method: http.MethodGet, Path: "/items"}}}},
 				Rations: []sim.Ration{{Name: "few", PerKey: true, Calls: 2, Every: 10 * time.Second, Shape: shape, Remaining: sim.Place{Header: "X-Left"}}},
 			}, sim.Options{Now: func() time.Time { return now }})

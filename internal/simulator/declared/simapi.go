@@ -11,7 +11,8 @@ import (
 // Order is something that happens to the next calls of a stream, or of all.
 type Order struct {
 	Stream string `json:"stream,omitempty"`
-	// Do is a status to answer with, or cut, html, empty, redirect, loop or huge.
+	// Do is a status to answer with, or cut, html, empty, redirect, loop, huge, or
+	// revoke, which takes back every token that was given.
 	Do    string `json:"do"`
 	Times int    `json:"times"`
 }
@@ -101,6 +102,9 @@ func (s *Server) fault(w http.ResponseWriter, r *http.Request, stream string) bo
 	case "loop":
 		w.Header().Set("Location", r.URL.RequestURI())
 		w.WriteHeader(http.StatusFound)
+	case "revoke":
+		s.revoke()
+		reply(w, http.StatusUnauthorized, map[string]any{"message": "the token was taken back"})
 	case "huge":
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`["` + strings.Repeat("x", 1<<20) + `"]`))

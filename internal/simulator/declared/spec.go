@@ -21,10 +21,8 @@ func ParseSpec(text []byte) (s Spec, err error) {
 
 // Spec is an upstream.
 type Spec struct {
-	// Header, with Prefix, or Query is where a call shows its credential; none is
-	// wanted if both are empty. Basic says that it is encoded.
-	Header, Prefix, Query string
-	Basic                 bool
+	// Auths are the ways in which a call may show its credential.
+	Auths []Auth
 	// Owner is the path that tells whose credential it is, and OwnerAt where; "" if
 	// there is none.
 	Owner, OwnerAt string
@@ -32,6 +30,31 @@ type Spec struct {
 	Rations        []Ration
 	// ParkStatus is how a call beyond a ration is answered; 429 if zero.
 	ParkStatus int
+}
+
+// Auth is a way in which a call shows its credential.
+type Auth struct {
+	// Header, with Prefix, or Query is where; none is wanted if both are empty. Basic
+	// says that it is encoded.
+	Header, Prefix, Query string
+	Basic                 bool
+	// Login gives tokens, which are shown instead; nil if there are none.
+	Login *Login
+}
+
+// Login is a call that gives tokens.
+type Login struct {
+	Path string
+	// Grant is that of OAuth2, with the client in the body, or InHeader; "" for a call
+	// that posts Fields as JSON.
+	Grant    string
+	InHeader bool
+	Fields   []string
+	// Token and Expires are where an answer has the token and its end, and ExpiresAs
+	// how that is written. Lasts is how long it lasts where nothing tells.
+	Token, Expires Place
+	ExpiresAs      string
+	Lasts          time.Duration
 }
 
 // Stream is a kind of records.
@@ -52,6 +75,10 @@ type Stream struct {
 	Addresses map[string]string
 	Routes    []Route
 	ETag      bool
+	// XML says that its answers are XML.
+	XML bool
+	// Touches says that a change of a record changes its parent too.
+	Touches bool
 	// Gone is how something of a parent that is gone is answered.
 	Gone int
 }
@@ -83,14 +110,17 @@ type Route struct {
 	// be anything.
 	Path string
 	// Query are the parameters that it must have, with holes as in a path; {cursor} is
-	// the instant since which changes are asked for, and SinceAs how that is written.
+	// the instant since which changes are asked for, {until} the one until which, and
+	// SinceAs how they are written.
 	Query   map[string]string
 	SinceAs string
 	Page    Page
 	// Records is where the records are in an answer.
 	Records string
-	// One says that the answer is a record itself.
-	One bool
+	// One says that the answer is a record itself, Count that it is how many there are,
+	// and where.
+	One   bool
+	Count Place
 }
 
 // Page is how pages follow each other.

@@ -53,6 +53,11 @@ func newWorld(spec *Spec, o Options) *world {
 			w.grow(k, nil, o.Children)
 		}
 	}
+	for _, k := range w.streams {
+		for _, r := range k.all {
+			r.updated = r.updated.Add(-o.Spread / 60 * time.Duration(r.id%61))
+		}
+	}
 	return w
 }
 
@@ -217,8 +222,7 @@ func (w *world) mutate(m Mutation) {
 	for range m.Change {
 		if k := w.streams[names[w.random.IntN(len(names))]]; len(k.all) > 0 {
 			r := k.all[w.random.IntN(len(k.all))]
-			r.turn++
-			r.updated = w.now().UTC().Truncate(time.Second)
+			w.touch(k, r)
 		}
 	}
 	for range m.Add {
@@ -227,14 +231,29 @@ func (w *world) mutate(m Mutation) {
 		case k.Parent == "":
 			w.grow(k, nil, 1)
 		case len(parent.all) > 0 && !k.one():
-			w.grow(k, parent.all[w.random.IntN(len(parent.all))], 1)
+			of := parent.all[w.random.IntN(len(parent.all))]
+			if w.grow(k, of, 1); k.Touches {
+				w.touch(parent, of)
+			}
 		}
 	}
 	for range m.Remove {
 		k := w.streams[names[w.random.IntN(len(names))]]
 		if len(k.all) > 1 && !k.one() {
-			w.remove(k, k.all[w.random.IntN(len(k.all))])
+			r := k.all[w.random.IntN(len(k.all))]
+			if w.remove(k, r); k.Touches {
+				w.touch(w.streams[k.Parent], r.parent)
+			}
 		}
+	}
+}
+
+// touch changes a record, and those above it that change with it.
+func (w *world) touch(k *kept, r *record) {
+	r.turn++
+	r.updated = w.now().UTC().Truncate(time.Second)
+	if k.Touches {
+		w.touch(w.streams[k.Parent], r.parent)
 	}
 }
 

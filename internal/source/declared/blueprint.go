@@ -8,10 +8,8 @@ import "time"
 
 // simSpec is an upstream.
 type simSpec struct {
-	// Header, with Prefix, or Query is where a call shows its credential; none is
-	// wanted if both are empty. Basic says that it is encoded.
-	Header, Prefix, Query string
-	Basic                 bool
+	// Auths are the ways in which a call may show its credential.
+	Auths []simAuth
 	// Owner is the path that tells whose credential it is, and OwnerAt where; "" if
 	// there is none.
 	Owner, OwnerAt string
@@ -19,6 +17,31 @@ type simSpec struct {
 	Rations        []simRation
 	// ParkStatus is how a call beyond a ration is answered; 429 if zero.
 	ParkStatus int
+}
+
+// simAuth is a way in which a call shows its credential.
+type simAuth struct {
+	// Header, with Prefix, or Query is where; none is wanted if both are empty. Basic
+	// says that it is encoded.
+	Header, Prefix, Query string
+	Basic                 bool
+	// Login gives tokens, which are shown instead; nil if there are none.
+	Login *simLogin
+}
+
+// simLogin is a call that gives tokens.
+type simLogin struct {
+	Path string
+	// Grant is that of OAuth2, with the client in the body, or InHeader; "" for a call
+	// that posts Fields as JSON.
+	Grant    string
+	InHeader bool
+	Fields   []string
+	// Token and Expires are where an answer has the token and its end, and ExpiresAs
+	// how that is written. Lasts is how long it lasts where nothing tells.
+	Token, Expires simPlace
+	ExpiresAs      string
+	Lasts          time.Duration
 }
 
 // simStream is a kind of records.
@@ -39,6 +62,10 @@ type simStream struct {
 	Addresses map[string]string
 	Routes    []simRoute
 	ETag      bool
+	// XML says that its answers are XML.
+	XML bool
+	// Touches says that a change of a record changes its parent too.
+	Touches bool
 	// Gone is how something of a parent that is gone is answered.
 	Gone int
 }
@@ -70,14 +97,17 @@ type simRoute struct {
 	// be anything.
 	Path string
 	// Query are the parameters that it must have, with holes as in a path; {cursor} is
-	// the instant since which changes are asked for, and SinceAs how that is written.
+	// the instant since which changes are asked for, {until} the one until which, and
+	// SinceAs how they are written.
 	Query   map[string]string
 	SinceAs string
 	Page    simPage
 	// Records is where the records are in an answer.
 	Records string
-	// One says that the answer is a record itself.
-	One bool
+	// One says that the answer is a record itself, Count that it is how many there are,
+	// and where.
+	One   bool
+	Count simPlace
 }
 
 // simPage is how pages follow each other.

@@ -35,9 +35,8 @@ func (c walk) children(res *source.Result, all []record) {
 // What belongs to a record that was gone is read as a whole: pages that are as they
 // were would leave it flagged.
 func (c walk) child(res *source.Result, child *Stream, path string, p params) {
-	main := jobType(child, modeMain)
-	if child.perParent() || c.Cursors[cursorKey(main, path)].IsZero() {
-		res.Next = append(res.Next, c.s.spec(main, path, p, domain.ClassChild))
+	if child.perParent() || c.Cursors[cursorKey(jobType(child, modeMain), path)].IsZero() {
+		res.Next = append(res.Next, c.beginning(child, path, p))
 	}
 	if c.sweepDue(child, path) {
 		res.Next = append(res.Next, c.s.spec(jobType(child, modeSweep), path, p, domain.ClassChild))

@@ -2,6 +2,7 @@ package declared
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -81,6 +82,8 @@ func (op operation) requests() (all []*request) {
 		all = append(all, op.stream.sweep)
 	case modeAll:
 		all = append(all, op.stream.changes)
+	case modeCount:
+		all = append(all, op.stream.count)
 	case modeMain:
 		all = append(all, op.stream.whole(), op.stream.changes)
 	case modeOwner:
@@ -93,6 +96,12 @@ func drawnBy(r *ration.Ration, f *File, op operation) bool {
 	if len(r.Match) == 0 {
 		return true
 	}
+	// Any call may find that it has to ask for a token first.
+	for i := range f.auths {
+		if in := f.auths[i].login; in != nil && mayMatch(r, http.MethodPost, in.url, loginStream) {
+			return true
+		}
+	}
 	if op.mode == modeOwner {
 		return mayMatch(r, http.MethodGet, f.owner.url, op.name())
 	}
@@ -101,6 +110,10 @@ func drawnBy(r *ration.Ration, f *File, op operation) bool {
 
 func mayMatch(r *ration.Ration, method string, url *template, stream string) bool {
 	path := url.outline()
+	if _, rest, whole := strings.Cut(path, "://"); whole {
+		_, rest, _ = strings.Cut(rest, "/")
+		path = "/" + rest
+	}
 	if !strings.HasPrefix(path, "/") {
 		// It is an address as a whole that a record or the file's config names.
 		return true
@@ -180,8 +193,10 @@ func (c *call) method() string {
 }
 
 // path is what was asked for, below the base.
-func (c *call) path() string {
-	return "/" + strings.TrimLeft(strings.TrimPrefix(c.asked.EscapedPath(), strings.TrimRight(c.base.EscapedPath(), "/")), "/")
+func (c *call) path() string { return c.below(c.asked) }
+
+func (c *call) below(u *url.URL) string {
+	return "/" + strings.TrimLeft(strings.TrimPrefix(u.EscapedPath(), strings.TrimRight(c.base.EscapedPath(), "/")), "/")
 }
 
 // readingOf is what an answer tells of a ration. Of several that an upstream names it

@@ -32,6 +32,9 @@ type driver struct {
 	gone     map[document.Key]bool
 	failures []string
 	calls    int
+	token    string
+	// expected is how many calls a job was said to take.
+	expected map[string]int
 	// before is done before each call.
 	before func()
 }
@@ -39,7 +42,7 @@ type driver struct {
 func drive(t *testing.T, text string, o sim.Options) *driver {
 	t.Helper()
 	d := &driver{
-		t: t, file: load(t, text), now: time.Date(2026, 11, 18, 9, 0, 0, 0, time.UTC),
+		t: t, token: "secret", file: load(t, text), now: time.Date(2026, 11, 18, 9, 0, 0, 0, time.UTC),
 		cursors: map[string]time.Time{}, stored: map[string]domain.Page{}, docs: map[document.Key]document.Document{}, gone: map[document.Key]bool{},
 	}
 	described, err := d.file.Simulated()
@@ -80,7 +83,7 @@ func (d *driver) run() {
 	}
 	began := maps.Clone(d.cursors)
 	done := map[string]bool{}
-	d.failures, d.calls = nil, 0
+	d.failures, d.calls, d.expected = nil, 0, map[string]int{}
 	for len(queue) > 0 {
 		job := queue[0]
 		queue = queue[1:]
@@ -89,7 +92,11 @@ func (d *driver) run() {
 		} else {
 			done[name] = true
 		}
-		queue = append(queue, d.attempt(run, job, began)...)
+		next := d.attempt(run, job, began)
+		for _, one := range next {
+			d.expected[one.Type+" "+one.Resource] = max(one.Expected, d.expected[one.Type+" "+one.Resource])
+		}
+		queue = append(queue, next...)
 	}
 }
 
@@ -101,7 +108,7 @@ func (d *driver) attempt(run domain.Run, job domain.JobSpec, began map[string]ti
 			d.before()
 		}
 		d.now = d.now.Add(time.Second)
-		call := source.Call{Run: run, Job: domain.Job{JobSpec: job, Failures: failures}, Token: "secret", Cursors: began}
+		call := source.Call{Run: run, Job: domain.Job{JobSpec: job, Failures: failures}, Token: d.token, Cursors: began}
 		if page, ok := d.stored[d.src.StoredKey(job)]; ok {
 			call.Stored = &page
 		}

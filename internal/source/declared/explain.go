@@ -3,6 +3,7 @@ package declared
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Explanation is what a file comes to, for people.
@@ -31,26 +32,46 @@ type StreamPlan struct {
 
 // Explain says what the file comes to: the plan that runs will make.
 func (f *File) Explain() Explanation {
-	e := Explanation{Source: f.Name, Title: f.Title, Target: f.Target, Auth: "none", Config: f.Config, Warnings: f.Notes()}
-	switch {
-	case f.auth.basic:
-		e.Auth = "name and password in the header Authorization"
-	case f.auth.header != "":
-		e.Auth = "the header " + f.auth.header
-	case f.auth.query != "":
-		e.Auth = "the parameter " + f.auth.query
+	e := Explanation{Source: f.Name, Title: f.Title, Target: f.Target, Config: f.Config, Warnings: f.Notes()}
+	var ways []string
+	for i := range f.auths {
+		ways = append(ways, f.auths[i].text())
 	}
+	e.Auth = strings.Join(ways, "; or ")
 	for i := range f.Rations {
 		e.Rations = append(e.Rations, f.rationText(i))
 	}
 	for _, s := range f.Streams {
 		p := f.streamPlan(s)
 		e.Streams = append(e.Streams, p)
-		if strings.HasPrefix(p.Gone, "not") {
+		if strings.HasPrefix(p.Gone, "not found") {
 			e.Warnings = append(e.Warnings, "stream "+s.Name+": what the upstream removes is not found: "+strings.TrimPrefix(p.Gone, "not found: "))
 		}
 	}
 	return e
+}
+
+func (a *auth) text() string {
+	text := "none"
+	switch {
+	case a.basic:
+		text = "name and password in the header Authorization"
+	case a.header != "":
+		text = "the header " + a.header
+	case a.query != "":
+		text = "the parameter " + a.query
+	}
+	switch {
+	case a.login == nil:
+	case a.login.grant == "":
+		text += ", with a token that POST " + a.login.url.text + " gives"
+	default:
+		text += ", with a token that POST " + a.login.url.text + " gives by " + a.login.grant
+	}
+	if a.when != nil {
+		text += " if " + a.when.text
+	}
+	return text
 }
 
 func (f *File) rationText(i int) string {
@@ -84,11 +105,17 @@ func (f *File) streamPlan(s *Stream) StreamPlan {
 		p.Of = s.Parent.Name
 		p.First += ", for each of " + s.Parent.Name
 	}
+	if s.count != nil {
+		p.First += ", after " + s.count.text()
+	}
 	switch {
 	case s.changes != nil && s.Parent != nil && !s.perParent():
 		p.Later = s.changes.text() + ", one walk for all " + s.Parent.Name
 	case s.changes != nil:
 		p.Later = s.changes.text()
+	case s.window > 0:
+		p.First += fmt.Sprintf(", in slices of %s since %s", s.window, s.cursor.start.Format(time.DateOnly))
+		p.Later = "the same, since the last walk"
 	case s.followed():
 		p.Later = "the same, since the last walk"
 	case s.etag:
@@ -97,6 +124,8 @@ func (f *File) streamPlan(s *Stream) StreamPlan {
 		p.Later = "the same"
 	}
 	switch w := s.whole(); {
+	case s.latest:
+		p.Gone = "not looked for: it shows only what came last"
 	case s.sweep != nil:
 		p.Gone = fmt.Sprintf("by a walk of everything every %s", s.sweepEvery)
 	case !s.listing():

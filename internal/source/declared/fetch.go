@@ -24,6 +24,8 @@ type answer struct {
 	header http.Header
 	body   []byte
 	json   gjson.Result
+	// wrong is why a body that should be XML is not.
+	wrong string
 	// date is the upstream's clock when it answered, zero if it did not say; asked and
 	// came are the local one's.
 	date, asked, came time.Time

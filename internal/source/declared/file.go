@@ -20,8 +20,9 @@ type File struct {
 	Park    ration.Park
 	Streams []*Stream
 
-	base    *template
-	auth    auth
+	base *template
+	// auths are how calls show their credential: the first whose condition holds.
+	auths   []auth
 	owner   *owner
 	headers []pair
 	// wrong is where an answer says what is wrong.
@@ -38,19 +39,26 @@ type Stream struct {
 	Children []*Stream
 
 	get, first, changes, sweep *request
-	sweepEvery                 time.Duration
-	key                        []string
-	version, title             string
+	// count is the call that tells how many records there are, and countAt where.
+	count   *request
+	countAt place
+	// window is how long the slices of time are in which it is asked for; zero for none.
+	window         time.Duration
+	sweepEvery     time.Duration
+	key            []string
+	version, title string
 	// parentKey is where a record of changes names its parent's key.
 	parentKey string
 	etag      bool
-	cursor    cursor
-	gone      []int
-	where     *expression
-	add       []pair
-	remove    []string
-	rename    [][2]string
-	columns   []column
+	// xml says that answers are XML, latest that a walk shows only what came last.
+	xml, latest bool
+	cursor      cursor
+	gone        []int
+	where       *expression
+	add         []pair
+	remove      []string
+	rename      [][2]string
+	columns     []column
 	// carries are the fields of this stream's records that the jobs of its
 	// descendants need; "" stands for the record as a whole.
 	carries []string
@@ -71,15 +79,6 @@ type pair struct {
 	name string
 	made *template
 }
-
-// auth is how a call shows its credential.
-type auth struct {
-	// header, with prefix, or query holds it; basic says that it is name:password.
-	header, prefix, query string
-	basic                 bool
-}
-
-func (a auth) none() bool { return a.header == "" && a.query == "" }
 
 type owner struct {
 	url *template
@@ -158,7 +157,7 @@ func (f *File) Kind(s *Stream) document.Kind {
 // requests are the ways in which a stream is asked for.
 func (s *Stream) requests() map[string]*request {
 	all := map[string]*request{}
-	for name, r := range map[string]*request{"": s.get, "first": s.first, "changes": s.changes, "sweep": s.sweep} {
+	for name, r := range map[string]*request{"": s.get, "first": s.first, "changes": s.changes, "sweep": s.sweep, "count": s.count} {
 		if r != nil {
 			all[name] = r
 		}

@@ -29,14 +29,6 @@ var schema = sync.OnceValue(func() *form {
 	)
 })
 
-func authForm() *form {
-	return either(text("none", "bearer", "basic"), object(
-		opt("header", simple(shapeText), "the header that holds the credential"),
-		opt("prefix", simple(shapeText), "what stands before the credential in the header, with its space"),
-		opt("query", simple(shapeText), "the parameter that holds the credential, where there is no header for it"),
-	))
-}
-
 func fieldForm() *form {
 	return either(simple(shapeText), object(
 		opt("header", simple(shapeText), "a header"),
@@ -129,14 +121,21 @@ func streamForm() *form {
 	keys := requestKeys(
 		opt("of", simple(shapeText), "the stream for whose records this one is asked, one walk each"),
 		opt("doc", simple(shapeText), "a line about it"),
-		must("key", either(simple(shapePath), listOf(simple(shapePath))), "what names a record: a path, or several; a parent's is written as projects.id"),
+		must("key", either(simple(shapePath), listOf(simple(shapePath))), "what names a record: a path, or several; a parent's is written as projects.id, and guid|link is the first that is there"),
 		opt("version", simple(shapePath), "the record's own time of change"),
 		opt("title", simple(shapePath), "what people call a record; searched"),
 		opt("parent", simple(shapePath), "where a record of changes names the key of its parent"),
+		opt("format", text("json", "xml"), "what answers are; json if left out"),
+		opt("latest", simple(shapeBoolean), "whether it shows only what came last, as feeds do: what it does not show is not gone"),
 		opt("conditional", text("etag"), "ask only for pages that changed"),
 		opt("first", object(requestKeys()...), "the first collection, where it differs: get or post, query, body, page and records as above"),
 		opt("changes", object(requestKeys()...), "what changed since {cursor}, with the same keys; for a stream of parents it may be one walk for all of them"),
 		opt("sweep", object(requestKeys(must("every", simple(shapeDuration), "how often"))...), "a complete walk that finds what is gone, with the same keys"),
+		opt("count", object(
+			must("get", simple(shapeTemplate), "one call that tells how many records there are, for the forecast of a first collection"),
+			must("at", placeForm(), "where its answer has the number"),
+		), "how many there are, where pages do not tell; nothing but the forecast goes by it"),
+		opt("window", simple(shapeDuration), "ask in slices of this length, such as 30d, from cursor.start until now; get has {cursor} and {until} as the ends of a slice"),
 		opt("cursor", object(
 			opt("overlap", simple(shapeDuration), "how far before the last walk the next one begins; 1m if left out"),
 			opt("as", text("iso", "epoch", "epoch_ms", "date"), "how {cursor} is written; iso if left out"),

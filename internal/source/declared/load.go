@@ -1,6 +1,9 @@
 package declared
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +17,18 @@ import (
 type loader struct {
 	mistakes Mistakes
 	file     *File
+	// misshapen are the places that are not as the schema says, those included where
+	// something is missing; noted are the same once all of them are known.
+	misshapen, noted []string
+}
+
+// follows says whether a place is wrong already, or something within it: what it means
+// cannot be said then.
+func (l *loader) follows(path string) bool {
+	path = strings.Trim(path, ".")
+	return slices.ContainsFunc(l.noted, func(at string) bool {
+		return at == path || strings.HasPrefix(at, path+".") || strings.HasPrefix(at, path+"[")
+	})
 }
 
 // mostFile is how long a file may be.
@@ -27,10 +42,14 @@ func Load(source []byte) (*File, Mistakes) {
 		l.mistakes.add(1, "", "a source is a file of some lines", "it has more than %d bytes", mostFile)
 		return nil, l.mistakes
 	}
-	var document yaml.Node
-	if err := yaml.Unmarshal(source, &document); err != nil {
+	var document, second yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(source))
+	if err := decoder.Decode(&document); err != nil && !errors.Is(err, io.EOF) {
 		l.mistakes.add(yamlLine(err), "", "mend the YAML", "%s", strings.TrimPrefix(firstLine(err), "yaml: "))
 		return nil, l.mistakes
+	}
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		l.mistakes.add(max(second.Line, 1), "", "write it into a file of its own, without ---", "a second document follows, which would be ignored")
 	}
 	if len(document.Content) != 1 || resolve(document.Content[0]).Kind != yaml.MappingNode {
 		l.mistakes.add(1, "", "begin with source: NAME", "it does not describe a source")
@@ -42,10 +61,8 @@ func Load(source []byte) (*File, Mistakes) {
 		return nil, l.mistakes
 	}
 	root.compare(schema(), 0)
-	// What has the wrong shape can say nothing of what it means.
-	if len(l.mistakes) == 0 {
-		l.read(root)
-	}
+	l.noted = append([]string{}, l.misshapen...)
+	l.read(root)
 	l.mistakes.sort()
 	if len(l.mistakes) > 0 {
 		return nil, l.mistakes
@@ -108,12 +125,13 @@ func (l *loader) read(root node) {
 	})
 	known := l.names()
 	f.base = l.template(root.get("base"), names{"config": known["config"], "target": known["target"]})
-	l.auth(root.get("auth"))
+	l.baseAddress(root.get("base"))
+	l.auths(root.get("auth"))
 	if o := root.get("owner"); o.is() {
-		f.owner = &owner{url: l.template(o.get("get"), known), id: l.path(o.get("id"))}
+		f.owner = &owner{url: l.address(o.get("get"), known), id: l.path(o.get("id"))}
 	}
 	root.get("headers").each(func(name string, value node) {
-		f.headers = append(f.headers, pair{name, l.template(value, known)})
+		f.headers = append(f.headers, pair{name, l.header(name, value, known)})
 	})
 	l.rations(root.get("ration"))
 	l.park(root.get("park"))
@@ -171,29 +189,7 @@ func (l *loader) path(n node) string {
 	return n.text()
 }
 
-func (l *loader) auth(n node) {
-	a := &l.file.auth
-	switch n.text() {
-	case "bearer":
-		*a = auth{header: "Authorization", prefix: "Bearer "}
-	case "basic":
-		*a = auth{header: "Authorization", prefix: "Basic ", basic: true}
-	}
-	if n.scalar() || !n.is() {
-		return
-	}
-	*a = auth{header: n.get("header").text(), prefix: n.get("prefix").text(), query: n.get("query").text()}
-	switch {
-	case a.header != "" && a.query != "" || a.none():
-		n.wrong("give header: NAME, or query: NAME where there is no header for it", "it must say where the credential goes")
-	case a.prefix != "" && a.header == "":
-		n.wrong("leave it out", "a prefix is for a header")
-	case a.header != "" && !headerName(a.header):
-		n.wrong("give one such as Authorization or X-Api-Key", "%q cannot be a header", a.header)
-	}
-}
-
-var headerNames = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+var headerNames = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 func headerName(name string) bool { return headerNames.MatchString(name) }
 

@@ -33,7 +33,13 @@ func (l *loader) streams(n node) {
 		return
 	}
 	for _, s := range f.Streams {
-		l.stream(s, nodes[s.Name])
+		// Nothing can be said of what belongs to nobody knows what.
+		if !l.orphan(s, nodes) {
+			l.stream(s, nodes[s.Name])
+		}
+	}
+	if len(l.mistakes) > 0 {
+		return
 	}
 	for _, s := range f.Streams {
 		l.carried(s)
@@ -41,6 +47,17 @@ func (l *loader) streams(n node) {
 	for _, s := range f.Streams {
 		l.conditional(s, nodes[s.Name])
 	}
+}
+
+// orphan says whether a stream, or one that it belongs to, names a parent that is not
+// there.
+func (l *loader) orphan(s *Stream, nodes map[string]node) bool {
+	for p := s; p != nil; p = p.Parent {
+		if p.Parent == nil && nodes[p.Name].get("of").is() {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *loader) family(s *Stream, of node) {
@@ -74,7 +91,7 @@ func (l *loader) cycles(nodes map[string]node) bool {
 			}
 		}
 	}
-	return len(l.mistakes) == 0
+	return true
 }
 
 // about are the names that expressions about a stream may speak of.
@@ -87,8 +104,11 @@ func (l *loader) about(s *Stream) names {
 }
 
 func (l *loader) stream(s *Stream, n node) {
-	known := l.about(s)
+	known, before := l.about(s), len(l.mistakes)
 	withCursor := known.with(names{"cursor": ""})
+	if n.get("window").is() {
+		withCursor["until"] = ""
+	}
 	s.get, s.first = l.request(n, withCursor, false), l.request(n.get("first"), known, true)
 	s.changes, s.sweep = l.request(n.get("changes"), withCursor, true), l.request(n.get("sweep"), known, true)
 	for name, r := range s.requests() {
@@ -97,12 +117,16 @@ func (l *loader) stream(s *Stream, n node) {
 			r.records = l.path(n.get("records"))
 		}
 	}
+	l.window(s, n.get("window"))
+	if count := n.get("count"); count.is() {
+		s.count, s.countAt = &request{method: "GET", url: l.address(count.get("get"), known)}, l.place(count.get("at"))
+	}
 	s.sweepEvery = n.get("sweep").get("every").duration()
 	for _, k := range n.get("key").items() {
 		s.key = append(s.key, l.path(k))
 	}
 	s.version, s.title, s.parentKey = l.path(n.get("version")), l.path(n.get("title")), l.path(n.get("parent"))
-	s.etag = n.get("conditional").is()
+	s.etag, s.xml, s.latest = n.get("conditional").is(), n.get("format").text() == "xml", n.get("latest").text() == "true"
 	s.gone = n.get("gone").ints()
 	l.cursor(s, n.get("cursor"))
 	withRecord := known.with(names{"record": map[string]any{}})
@@ -113,7 +137,7 @@ func (l *loader) stream(s *Stream, n node) {
 	}
 	n.get("rename").each(func(name string, value node) { s.rename = append(s.rename, [2]string{name, value.text()}) })
 	n.get("columns").each(func(name string, value node) { l.column(s, name, value) })
-	if len(l.mistakes) == 0 {
+	if len(l.mistakes) == before && !l.follows(n.path) {
 		l.sense(s, n)
 	}
 }
@@ -135,9 +159,12 @@ func (l *loader) sense(s *Stream, n node) {
 		n.get("sweep").wrong("leave it out", "every run walks the whole stream, and finds what is gone")
 	case s.followed() && s.changes != nil:
 		n.get("changes").wrong("leave out {cursor} in get, or changes", "both get and changes ask since the cursor")
+	case s.latest && s.sweep != nil:
+		n.get("sweep").wrong("leave it out, or leave out latest", "what is not shown is not gone, so that there is nothing to look for")
 	case s.etag && !s.listing():
 		n.get("conditional").wrong("leave it out", "what is asked since an instant is another page each time")
 	}
+	l.senseOfWindow(s, n)
 	for name, r := range s.requests() {
 		at := n
 		if name != "" {
@@ -169,9 +196,9 @@ func (l *loader) request(n node, known names, apart bool) *request {
 		}
 		return nil
 	}
-	r := &request{method: "GET", url: l.template(get, known), records: l.path(n.get("records"))}
-	if post.is() {
-		r.method, r.url = "POST", l.template(post, known)
+	r := &request{method: "GET", records: l.path(n.get("records"))}
+	if r.url = l.address(get, known); post.is() {
+		r.method, r.url = "POST", l.address(post, known)
 	}
 	if get.is() && post.is() {
 		n.wrong("leave one of them out", "a call either gets or posts")
@@ -271,9 +298,6 @@ func (l *loader) column(s *Stream, name string, n node) {
 // carried tells the ancestors of a stream which of their records' fields its jobs
 // need.
 func (l *loader) carried(s *Stream) {
-	if len(l.mistakes) > 0 {
-		return
-	}
 	reads := map[string][]string{}
 	for _, r := range s.requests() {
 		r.reads(reads)

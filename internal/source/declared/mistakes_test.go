@@ -59,6 +59,25 @@ func TestMistakes(t *testing.T) {
 		"a column":                  {change("price: {at", "title: {at"), 18, []string{"every table has"}},
 		"a name":                    {change("source: shop", "source: My Shop"), 2, []string{"small letters"}},
 		"a path":                    {change("records: items", "records: $.items[0]"), 15, []string{"is not a path"}},
+		"another scheme":            {change("https://shop.example", "ftp://shop.example"), 5, []string{"only https://"}},
+		"a credential in the base":  {change("https://shop.example", "https://a:b@shop.example"), 5, []string{"see auth"}},
+		"another host":              {change("get: /orders\n", "get: https://other.example/orders\n"), 13, []string{"other.example", "only shop.example is ever called"}},
+		"no address":                {change("get: /orders\n", "get: orders\n"), 13, []string{"begin with /"}},
+		"a way out":                 {change("get: /orders\n", "get: /a/%2E%2e/orders\n"), 13, []string{"leads out"}},
+		"a header of two lines":     {change("auth:", "headers: {X-A: \"b\\r\\nX-B: c\"}\nauth:"), 6, []string{"no header can hold"}},
+		"a prefix of two lines":     {change("{header: X-Key}", "{header: X-Key, prefix: \"b\\n\"}"), 6, []string{"no header can hold"}},
+		"no header":                 {change("auth:", "headers: {'X A': b}\nauth:"), 6, []string{"cannot be a header"}},
+		"a second document":         {shop + "---\nsource: other\n", 25, []string{"second document"}},
+		"a token from nowhere":      {change("{header: X-Key}", "{oauth2: {grant: client_credentials}}"), 6, []string{`"token" is missing`}},
+		"a session of nobody":       {change("{header: X-Key}", "{header: X-Key, session: {post: /login, token: t}}"), 6, []string{"does not show the credential"}},
+		"a choice that is none":     {change("{header: X-Key}", "{one_of: [{type: bearer}, {type: basic}]}"), 6, []string{"it always holds"}},
+		"a secret of elsewhere":     {change("get: /orders\n", "get: '/orders/{password}'\n"), 13, []string{"unknown name password"}},
+		"a window of no end":        {change("    gone: [404]", "    window: 1d"), 24, []string{"{cursor} and {until}"}},
+		"a window of no begin":      {change(`/lines"`, `/lines?a={cursor}&b={until}"`) + "    window: 1d\n", 25, []string{"where the first slice begins"}},
+		"a window of nothing":       {change("    gone: [404]", "    window: 0d"), 24, []string{"too short"}},
+		"a window of months":        {change("    gone: [404]", "    window: 1M"), 24, []string{"is not a duration"}},
+		"an end without a window":   {change(`/lines"`, `/lines?b={until}"`), 22, []string{"unknown name until"}},
+		"a count of nobody":         {change("    gone: [404]", "    count: {get: /n, at: n}"), 24, []string{"does not say which"}},
 		"a stream's name":           {change("  lines:", "  record:"), 21, []string{"cannot be a stream"}},
 	} {
 		_, mistakes := declared.Load([]byte(c.file))
@@ -90,8 +109,23 @@ func TestMistakes(t *testing.T) {
 func TestEveryMistake(t *testing.T) {
 	file := strings.NewReplacer("title: name", "tittle: name", "every: 1m", "every: 1x", "type: page,", "type: pages,").Replace(shop)
 	_, mistakes := declared.Load([]byte(file))
-	if len(mistakes) < 2 {
-		t.Errorf("only these: %v", mistakes)
+	if len(mistakes) != 3 {
+		t.Errorf("not these: %v", mistakes)
+	}
+	file = strings.NewReplacer("title: name", "tittle: name", "price: {at", "id: {at", "calls: 100", "calls: many", "https://shop.example", "ftp://shop.example",
+		"of: orders", "of: order", "keep: 10", "use: 110%").Replace(shop) + "---\na: b\n"
+	_, mistakes = declared.Load([]byte(file))
+	var all []string
+	for _, m := range mistakes {
+		all = append(all, m.String())
+	}
+	for _, want := range []string{"tittle", "every table has", "many", "only https://", `no stream "order"`, "share from", "second document"} {
+		if n := strings.Count(strings.Join(all, "\n"), want); n != 1 {
+			t.Errorf("%q is told %d times: %q", want, n, all)
+		}
+	}
+	if len(mistakes) != 7 {
+		t.Errorf("not these: %q", all)
 	}
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
 	for i := 'b'; i < 'k'; i++ {

@@ -93,6 +93,9 @@ func TestNasty(t *testing.T) {
 		}
 	}
 	numbers := items("{type: page, param: page, size: {n: 1}}")
+	feed := head + "\n  items: {get: /items, format: xml, records: rss.channel.item, key: guid|id}\n"
+	once := head + "\n  items: {get: /items, records: data, key: id}\n"
+	twice := once + "  parts: {of: items, get: '/items/{items.id}/parts', key: id}\n"
 	tokens := items("{type: cursor, param: after, next: next}")
 	for name, c := range map[string]struct {
 		file    string
@@ -110,9 +113,15 @@ func TestNasty(t *testing.T) {
 		"a redirect to nowhere": {numbers, header(301, "X", "y", ""), source.Fail, "to nowhere"},
 		"a next page elsewhere": {items("{type: link}"), header(200, "Link", `<https://evil.example/2>; rel="next"`, `{"data":[{"id":1}]}`), source.Fail, "only 127.0.0.1"},
 		"HTML":                  {numbers, body("<html></html>"), source.Retry, "HTML"},
+		"no XML":                {feed, body("<html><br></html>"), source.Retry, "not XML"},
+		"another XML":           {feed, body("<html><a/></html>"), source.Retry, `nothing at "rss.channel.item"`},
+		"XML without records":   {feed, body("<rss><channel><title>a</title></channel></rss>"), source.Done, ""},
+		"XML of one record":     {feed, body("<rss><channel><item><id of='x'>7</id></item></channel></rss>"), source.Done, ""},
 		"no JSON":               {numbers, body("ok"), source.Retry, "not JSON"},
 		"no records":            {numbers, body(`{"items":[]}`), source.Retry, `nothing at "data"`},
 		"no key":                {numbers, body(`{"data":[{"name":1}]}`), source.Retry, "which is its key"},
+		"one without a key":     {once, body(`{"data":[{"id":1},{"name":1},{"id":2},{}]}`), source.Fail, "2 records of page 1 were left out, the first of them record 2: a record of items has nothing at id"},
+		"an id that leads out":  {twice, body(`{"data":[{"id":".."}]}`), source.Fail, "leads out of its path"},
 		"gigantic":              {numbers, body(`{"data":["` + strings.Repeat("x", 1<<17) + `"]}`), source.Fail, "larger than"},
 		"a total that lies":     {items("{type: page, param: page, size: {n: 2}, total: total}"), body(`{"data":[],"total":7}`), source.Done, ""},
 		"a limit":               {numbers, header(429, "Retry-After", "7", `{}`), source.Wait, "left alone"},
@@ -130,6 +139,27 @@ func TestNasty(t *testing.T) {
 				t.Errorf("verdict %v, %+v; want %v with %q", res.Verdict, res.Failure, c.verdict, c.says)
 			}
 		})
+	}
+}
+
+// TestRecordLeftOut: a record that cannot be read costs none of the others, and is no
+// proof of what is gone.
+func TestRecordLeftOut(t *testing.T) {
+	text := head + "\n  items: {get: /items, records: data, key: id, conditional: etag}\n"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Etag", `"a"`)
+		_, _ = w.Write([]byte(`{"data":[{"id":1},{"name":1},{"id":2}]}`))
+	}))
+	t.Cleanup(server.Close)
+	src, err := declared.New(load(t, text), declared.Options{Base: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := domain.Run{ID: 1, AccountID: 7, Login: "acme"}
+	jobs, _ := src.Plan(run)
+	res := src.Call(t.Context(), source.Call{Run: run, Job: domain.Job{JobSpec: jobs[0]}, Token: "secret-token"})
+	if res.Verdict != source.Done || len(res.Documents) != 2 || len(res.Absences) > 0 || len(res.Stored) > 0 || len(res.Next) != 1 || res.Next[0].PageKey == jobs[0].PageKey {
+		t.Errorf("%+v", res)
 	}
 }
 

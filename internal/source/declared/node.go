@@ -26,6 +26,11 @@ func (n node) line() int {
 }
 
 func (n node) wrong(remedy, format string, args ...any) {
+	if n.file.noted == nil {
+		n.file.misshapen = append(n.file.misshapen, n.path)
+	} else if n.file.follows(n.path) {
+		return
+	}
 	n.file.mistakes.add(n.line(), n.path, remedy, format, args...)
 }
 
@@ -83,8 +88,17 @@ func (n node) int() int {
 }
 
 func (n node) duration() time.Duration {
-	d, _ := time.ParseDuration(n.text())
+	d, _ := parseDuration(n.text())
 	return d
+}
+
+// parseDuration reads one that may be of days.
+func parseDuration(text string) (time.Duration, error) {
+	if days, of := strings.CutSuffix(text, "d"); of {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	return time.ParseDuration(text)
 }
 
 func (n node) ints() []int {
@@ -145,6 +159,7 @@ func (n node) compareObject(f *form, depth int) {
 		if k == nil {
 			value.path = n.path
 			value.wrong(meant(name, f.names()), "there is no key %q here", name)
+			n.file.misshapen = append(n.file.misshapen, strings.TrimPrefix(n.path+"."+name, "."))
 			return
 		}
 		value.compare(k.form, depth+1)
@@ -152,6 +167,7 @@ func (n node) compareObject(f *form, depth int) {
 	for _, k := range f.keys {
 		if k.required && !n.get(k.name).is() {
 			n.wrong("add "+k.name+": "+k.doc, "the key %q is missing", k.name)
+			n.file.misshapen = append(n.file.misshapen, strings.TrimPrefix(n.path+"."+k.name, "."))
 		}
 	}
 }
@@ -220,7 +236,7 @@ func (n node) compareScalar(f *form) {
 			n.wrong("give "+f.String(), "%q is not a boolean", value)
 		}
 	case f.shape == shapeDuration:
-		if d, err := time.ParseDuration(value); err != nil || d < 0 {
+		if d, err := parseDuration(value); err != nil || d < 0 {
 			n.wrong("give "+f.String(), "%q is not a duration", value)
 		}
 	case value == "" && f.shape != shapeScalar:

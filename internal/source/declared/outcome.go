@@ -37,8 +37,12 @@ func (c *call) understand(a *answer) source.Result {
 	switch code := a.status; {
 	case code == http.StatusOK && c.mode == modeOwner:
 		return c.readOwner(a)
+	case code == http.StatusOK && c.mode == modeCount:
+		return c.counted(a)
 	case code == http.StatusOK:
 		return walk{c}.readPage(a)
+	case code < 400 && c.mode == modeCount:
+		return c.counted(nil)
 	case code == http.StatusNoContent:
 		a.json = gjson.Parse("[]")
 		return walk{c}.walked(a, nil)
@@ -51,8 +55,7 @@ func (c *call) understand(a *answer) source.Result {
 		a.json, c.p.Doubt = gjson.Parse("[]"), true
 		return walk{c}.walked(a, nil)
 	case code == http.StatusUnauthorized:
-		return source.Result{Verdict: source.PauseAccount, Failure: failure(domain.FailureCredential,
-			"%s does not accept the credential of %s (401%s); give another one", c.s.file.Title, c.Run.Login, c.said(a))}
+		return c.unauthorised(a)
 	case slices.Contains(c.goneStatuses(), code):
 		return c.goneParent(a)
 	case code == http.StatusNotFound, code == http.StatusGone, code == http.StatusUnavailableForLegalReasons:
@@ -120,6 +123,9 @@ func (c *call) apply(r rule, a *answer) source.Result {
 		if c.stream == nil {
 			return source.Result{Verdict: source.Done, Next: c.s.roots()}
 		}
+		if c.mode == modeCount {
+			return c.counted(nil)
+		}
 		return walk{c}.walked(a, nil)
 	case "gone":
 		return c.goneParent(a)
@@ -178,7 +184,7 @@ func (s *Source) rootsUseTarget() bool {
 // goneParent is an answer that what the stream belongs to is gone: so is all that
 // was collected of it.
 func (c *call) goneParent(a *answer) source.Result {
-	if c.stream == nil || c.mode == modeAll {
+	if c.stream == nil || c.mode == modeAll || c.mode == modeCount {
 		return c.missing(a)
 	}
 	at := c.s.serverTime(a)
@@ -223,6 +229,9 @@ func (c *call) readOwner(a *answer) source.Result {
 // is not JSON may pass.
 func (c *call) malformed(a *answer, format string, args ...any) source.Result {
 	switch {
+	case a.wrong != "":
+		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureMalformed, "%s answers with what is not XML: %s", c.s.file.Title, a.wrong)}
+	case c.stream != nil && c.stream.xml:
 	case bytes.HasPrefix(a.body, []byte("<")):
 		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "%s answers with a page of HTML or XML where JSON was due", c.s.file.Title)}
 	case !a.json.Exists():

@@ -113,7 +113,7 @@ func (c walk) next(a *answer, shown int, f *follow) string {
 		if by == "" {
 			by = c.stream.key[len(c.stream.key)-1]
 		}
-		return posToken + textAt(last, by)
+		return posToken + keyAt(last, by)
 	}
 	return ""
 }

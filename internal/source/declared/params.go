@@ -21,6 +21,11 @@ type params struct {
 	Pos  string `json:"pos,omitempty"`
 	// Since is what the walk asks for, in seconds; zero for a walk of everything.
 	Since int64 `json:"since,omitempty"`
+	// From and Until are the slice of time that the walk asks for, in seconds; Begin says
+	// that its first page plans those that follow.
+	From  int64 `json:"from,omitempty"`
+	Until int64 `json:"until,omitempty"`
+	Begin bool  `json:"begin,omitempty"`
 	// At is the instant that the walk stands for, Start when it began, by the
 	// upstream's clock.
 	At    int64 `json:"at,omitempty"`
@@ -49,6 +54,8 @@ type params struct {
 	Doubt bool `json:"doubt,omitempty"`
 	// Unmet are the parents that earlier walks had listed and this one has not met.
 	Unmet []string `json:"unmet,omitempty"`
+	// Unread tells of records that were left out; the job makes no call.
+	Unread string `json:"unread,omitempty"`
 	// Moved counts redirects.
 	Moved int `json:"moved,omitempty"`
 }
@@ -104,11 +111,17 @@ func (s *Source) spec(typ, resource string, p params, class domain.Class) domain
 // pageKey tells the pages of a walk apart, and walks that begin anew.
 func (p params) pageKey() string {
 	key := p.Tag
+	if p.Until != 0 {
+		key = strings.TrimPrefix(key+".w"+strconv.FormatInt(p.From, 10), ".")
+	}
 	if p.Page > 0 {
 		key = strings.TrimPrefix(key+"."+strconv.Itoa(p.Page), ".")
 	}
 	if p.Moved > 0 {
 		key += "m" + strconv.Itoa(p.Moved)
+	}
+	if p.Unread != "" {
+		key = strings.TrimPrefix(key+".unread", ".")
 	}
 	return key
 }

@@ -47,6 +47,12 @@ func at(v gjson.Result, path string) gjson.Result {
 func member(v gjson.Result, name string) gjson.Result {
 	var found gjson.Result
 	switch {
+	case v.IsArray() && strings.HasPrefix(name, "@"):
+		// Of elements of XML, the first that has it.
+		v.ForEach(func(_, one gjson.Result) bool {
+			found = member(one, name)
+			return !found.Exists()
+		})
 	case v.IsArray():
 		i := 0
 		v.ForEach(func(_, one gjson.Result) bool {
@@ -103,8 +109,22 @@ func textAt(v gjson.Result, path string) string {
 	case gjson.True, gjson.False:
 		return found.Raw
 	default:
+		// An element of XML that has attributes.
+		if text := member(found, textMember); text.Type == gjson.String {
+			return text.String()
+		}
 		return ""
 	}
+}
+
+// keyAt is the text at the first of several paths that has any.
+func keyAt(v gjson.Result, paths string) string {
+	for path := range strings.SplitSeq(paths, "|") {
+		if text := textAt(v, path); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // small is a value as expressions see it: what is long is left out, so that no

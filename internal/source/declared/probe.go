@@ -136,6 +136,15 @@ func (s *Source) probe(ctx context.Context, p Probe, stream *Stream, again bool,
 		made.Failure = hidden(err.Error(), p.Token)
 		return false
 	}
+	if c.auth, err = s.authOf(p.Token); err != nil {
+		made.Failure = err.Error()
+		return false
+	}
+	if failed := c.signedIn(ctx); failed != nil {
+		c.conceal(failed)
+		made.Failure = failed.Message
+		return false
+	}
 	if again {
 		c.tag = look.tag
 	}
@@ -150,7 +159,9 @@ func (s *Source) probe(ctx context.Context, p Probe, stream *Stream, again bool,
 		made.Failure = hidden(none.Failure.Message, p.Token)
 		return false
 	}
-	made.Status = a.status
+	if made.Status = a.status; stream.xml && a.status == http.StatusOK {
+		a.readXML()
+	}
 	look.answer(stream, a, again)
 	if wait, hit := s.file.Park.Hit(a.ration()); hit {
 		look.say("the upstream wants to be left alone (%d) for %s; the probe stops", a.status, wait)

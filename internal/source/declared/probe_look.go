@@ -182,7 +182,7 @@ func (l *probeLook) rationLines(read string) {
 		}
 	}
 	per := "key"
-	if l.s.file.auth.none() {
+	if !l.s.file.NeedsCredential() {
 		per = "source"
 	}
 	l.ration = append(l.ration, "told: {per: "+per+", "+read+"}")

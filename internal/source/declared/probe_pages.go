@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,19 +123,24 @@ func (l *probeLook) counted(s pageSigns) []string {
 func (l *probeLook) records(stream *Stream, a *answer) []string {
 	var lines []string
 	var first gjson.Result
+	var all []gjson.Result
 	path := stream.whole().records
 	every(a.json, path, func(v gjson.Result) {
-		if v.IsArray() {
-			v = v.Get("0")
-		}
-		if !first.Exists() && v.IsObject() {
-			first = v
-		}
+		eachOf(v, func(one gjson.Result) {
+			if one.IsObject() {
+				all = append(all, one)
+			}
+		})
 	})
+	if len(all) > 0 {
+		first = all[0]
+	}
 	if s := signs(a); s.array != "" && (!first.Exists() || path == "" && !a.json.IsArray()) {
 		l.say("%s: a list of records is at %s", stream.Name, s.array)
 		lines = append(lines, "records: "+s.array)
-		first = at(a.json, s.array).Get("0")
+		if all = at(a.json, s.array).Array(); len(all) > 0 {
+			first = all[0]
+		}
 	}
 	if !first.Exists() {
 		l.say("%s: there is no record to look at", stream.Name)
@@ -156,6 +162,13 @@ func (l *probeLook) records(stream *Stream, a *answer) []string {
 	})
 	if best != "" && stream.version == "" {
 		lines = append(lines, "version: "+best)
+	}
+	if len(stream.columns) == 0 {
+		shaped := *stream
+		shaped.version = cmp.Or(stream.version, best)
+		columns := shaped.infer(all)
+		l.say("%s: %d columns are proposed, of what %d records have; they stay as they are once they stand in the file", stream.Name, len(columns), min(len(all), mostLooked))
+		lines = append(lines, columnLines(columns)...)
 	}
 	return lines
 }

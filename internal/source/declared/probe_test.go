@@ -137,6 +137,7 @@ streams:
     key: id
     version: updated_at
     conditional: etag
+    columns: {price: {at: price, type: integer}}
 `
 	described, err := load(t, text).Simulated()
 	if err != nil {
@@ -158,8 +159,8 @@ streams:
 	if len(res.Calls) != 2 || res.Calls[0].Status != 200 || res.Calls[1].Status != 304 || res.Lines != "" {
 		t.Errorf("%+v", res)
 	}
-	res = probe(t, strings.NewReplacer("    conditional: etag\n", "", ", total: total", "", "    version: updated_at\n", "", "    records: items\n", "").Replace(text), server.URL, "any", &now)
-	for _, want := range []string{"conditional: etag", "total: total", "version: updated_at", "records: items"} {
+	res = probe(t, strings.NewReplacer("    conditional: etag\n", "", ", total: total", "", "    version: updated_at\n", "", "    records: items\n", "", "    columns: {price: {at: price, type: integer}}\n", "").Replace(text), server.URL, "any", &now)
+	for _, want := range []string{"conditional: etag", "total: total", "version: updated_at", "records: items", "price: {at: price, type: integer}"} {
 		if !strings.Contains(res.Lines, want) {
 			t.Errorf("there is no %q in\n%s%v", want, res.Lines, res.Seen)
 		}

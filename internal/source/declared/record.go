@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"sluice/internal/document"
+	"sluice/internal/domain"
 )
 
 // record is one of a page.
@@ -19,19 +20,25 @@ type record struct {
 	doc   document.Document
 }
 
-// records reads those of a page; wrong says what is not as the file says.
+// records reads those of a page; wrong says what is not as the file says. A record that
+// cannot be read is left out, and told of; if none of a first page can be, it is the file
+// that is wrong.
 func (c *call) records(a *answer) (all []record, wrong string) {
 	path := c.request.records
 	fetched := c.s.serverTime(a)
+	met := 0
 	take := func(v gjson.Result) {
-		if wrong != "" || v.Type == gjson.Null {
+		if v.Type == gjson.Null {
 			return
 		}
 		if !v.IsObject() {
 			v = gjson.Parse(`{"value":` + v.Raw + `}`)
 		}
 		r, keep, why := c.record(v, fetched)
-		if wrong = why; wrong == "" && keep {
+		switch met++; {
+		case why != "":
+			c.leftOut(met, why)
+		case keep:
 			all = append(all, r)
 		}
 	}
@@ -39,6 +46,8 @@ func (c *call) records(a *answer) (all []record, wrong string) {
 	switch {
 	case strings.Contains(strings.TrimSuffix(path, "*"), "*"):
 		every(a.json, path, func(v gjson.Result) { eachOf(v, take) })
+	case !found.Exists() && c.stream.xml && at(a.json, strings.SplitN(path, ".", 2)[0]).Exists():
+		// A list without members is not there.
 	case !found.Exists():
 		return nil, fmt.Sprintf("the answer has nothing at %q, where its records should be", path)
 	case strings.HasSuffix(path, "*") && found.IsObject():
@@ -48,7 +57,28 @@ func (c *call) records(a *answer) (all []record, wrong string) {
 	default:
 		eachOf(found, take)
 	}
+	if c.first() && c.left == met {
+		wrong = c.leftWhy
+	}
 	return all, wrong
+}
+
+// leftOut notes a record that cannot be read.
+func (c *call) leftOut(which int, why string) {
+	if c.left++; c.left == 1 {
+		c.leftWhy, c.leftWhich = why, which
+	}
+}
+
+// unread is the job that tells of the records of a page that were left out: it makes no
+// call and fails, so that the run is known to be incomplete, and why.
+func (c walk) unread() domain.JobSpec {
+	text := fmt.Sprintf("record %d of page %d was left out: %s", c.leftWhich, c.p.Page+1, c.leftWhy)
+	if c.left > 1 {
+		text = fmt.Sprintf("%d records of page %d were left out, the first of them record %d: %s", c.left, c.p.Page+1, c.leftWhich, c.leftWhy)
+	}
+	p := params{Page: c.p.Page, Tag: c.p.Tag, Moved: c.p.Moved, Unread: text}
+	return c.s.spec(c.Job.Type, c.Job.Resource, p, domain.ClassWalk)
 }
 
 // eachOf calls fn for each member of a list, or for the one thing that is none.
@@ -106,7 +136,7 @@ func (c *call) record(v gjson.Result, fetched time.Time) (r record, keep bool, w
 func (c *call) nameOf(v gjson.Result) string {
 	parts := make([]string, 0, len(c.stream.key))
 	for _, path := range c.stream.key {
-		text := textAt(v, path)
+		text := keyAt(v, path)
 		if first, rest, _ := strings.Cut(path, "."); c.p.Parents[first] != nil {
 			field, _, _ := strings.Cut(rest, ".")
 			text, _ = plain(c.p.Parents[first][field])
@@ -226,7 +256,7 @@ func (col *column) value(v gjson.Result) document.Value {
 	if col.typ == document.TypeList {
 		var members []string
 		if !every(v, col.at, func(found gjson.Result) {
-			eachOf(found, func(one gjson.Result) { members = append(members, one.String()) })
+			eachOf(found, func(one gjson.Result) { members = append(members, shownText(one)) })
 		}) {
 			return null
 		}
@@ -248,11 +278,19 @@ func (col *column) value(v gjson.Result) document.Value {
 		t, _ := guess(textAt(v, col.at))
 		return document.Instant(t)
 	default:
-		if found.IsObject() || found.IsArray() {
-			return document.Text(found.Raw)
-		}
-		return document.Text(found.String())
+		return document.Text(shownText(found))
 	}
+}
+
+// shownText is a value as a column shows it: of what has members its JSON, of an element
+// of XML its text.
+func shownText(v gjson.Result) string {
+	if v.IsObject() {
+		if text := member(v, textMember); text.Exists() {
+			return text.String()
+		}
+	}
+	return v.String()
 }
 
 // fields are what the jobs of a stream's children must know of one of its records.

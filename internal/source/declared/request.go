@@ -2,14 +2,12 @@ package declared
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"sluice/internal/source"
 )
@@ -25,8 +23,17 @@ type call struct {
 	request *request
 	// asked is the address that is asked, without credential.
 	asked *url.URL
+	// left is how many records of the page were left out; the first of them is leftWhich,
+	// and leftWhy is why.
+	left, leftWhich int
+	leftWhy         string
 	// tag is what the page was when it was read last; "" asks for it in any case.
 	tag string
+	// auth is how the credential is shown; session and token are what the upstream gave
+	// for it, nil where it is shown itself.
+	auth    *auth
+	session *session
+	token   *token
 }
 
 // begin settles which walk it is. A walk's first page finds out what it asks since;
@@ -35,13 +42,18 @@ func (c *call) begin() (err error) {
 	if c.base, err = c.s.base(c.Run.Login); err != nil {
 		return err
 	}
-	if c.stream == nil {
-		return nil
+	if c.auth, err = c.s.authOf(c.Token); err != nil || c.stream == nil {
+		return err
 	}
-	if c.first() && c.p.Tag == "" && c.p.Since == 0 {
+	if c.first() && c.p.Tag == "" && c.p.Since == 0 && c.mode != modeCount {
 		c.p.Since = walk{c}.since()
 	}
+	if c.stream.window > 0 && c.mode == modeMain && c.p.Until == 0 {
+		walk{c}.slice()
+	}
 	switch {
+	case c.mode == modeCount:
+		c.request = c.stream.count
 	case c.mode == modeSweep:
 		c.request = c.stream.sweep
 	case c.mode == modeAll, c.p.Since != 0 && c.stream.changes != nil:
@@ -63,7 +75,8 @@ func (c *call) first() bool { return c.p.Page == 0 }
 
 // env is what the expressions of a request see.
 func (c *call) env() map[string]any {
-	env := map[string]any{"config": c.s.config, "target": c.Run.Login, "cursor": c.cursorText()}
+	since, until := c.cursorText()
+	env := map[string]any{"config": c.s.config, "target": c.Run.Login, "cursor": since, "until": until}
 	if c.stream == nil {
 		return env
 	}
@@ -77,24 +90,21 @@ func (c *call) env() map[string]any {
 	return env
 }
 
-// cursorText is the instant that a walk asks since, as the upstream wants it.
-func (c *call) cursorText() string {
+// cursorText is the instant that a walk asks since, as the upstream wants it, and until
+// when if it is asked for in slices.
+func (c *call) cursorText() (since, until string) {
 	if c.stream == nil {
-		return ""
+		return "", ""
 	}
-	at := c.stream.cursor.start
-	if c.p.Since != 0 {
-		at = unix(c.p.Since).Add(-c.stream.cursor.overlap)
+	at, k := c.stream.cursor.start, &c.stream.cursor
+	switch {
+	case c.p.Until != 0:
+		from, to := c.bounds()
+		return k.written(from), k.written(to)
+	case c.p.Since != 0:
+		at = unix(c.p.Since).Add(-k.overlap)
 	}
-	switch c.stream.cursor.as {
-	case "epoch":
-		return strconv.FormatInt(at.Unix(), 10)
-	case "epoch_ms":
-		return strconv.FormatInt(at.UnixMilli(), 10)
-	case "date":
-		return at.Format(time.DateOnly)
-	}
-	return at.Format("2006-01-02T15:04:05Z")
+	return k.written(at), ""
 }
 
 // httpRequest makes the request of the call.
@@ -121,12 +131,15 @@ func (c *call) httpRequest() (*http.Request, error) {
 	}
 	req.Header.Set("User-Agent", c.s.opt.UserAgent)
 	req.Header.Set("Accept", "application/json")
+	if c.stream != nil && c.stream.xml {
+		req.Header.Set("Accept", "application/xml, text/xml, */*;q=0.5")
+	}
 	for _, h := range c.s.file.headers {
 		value, err := h.made.render(env)
 		if err != nil {
 			return nil, err
 		}
-		if strings.ContainsAny(value, "\r\n\x00") {
+		if unsendable(value) {
 			return nil, fmt.Errorf("the header %s has characters that no header can hold", h.name)
 		}
 		req.Header.Set(h.name, value)
@@ -136,22 +149,6 @@ func (c *call) httpRequest() (*http.Request, error) {
 	}
 	c.authorise(req)
 	return req, nil
-}
-
-func (c *call) authorise(req *http.Request) {
-	a := c.s.file.auth
-	token := c.Token
-	if a.basic {
-		token = base64.StdEncoding.EncodeToString([]byte(token))
-	}
-	switch {
-	case a.header != "":
-		req.Header.Set(a.header, a.prefix+token)
-	case a.query != "":
-		q := req.URL.Query()
-		q.Set(a.query, c.Token)
-		req.URL.RawQuery = q.Encode()
-	}
 }
 
 // address is what is asked: the one that the last page named, or that of the file.
@@ -248,6 +245,9 @@ func (c *call) resolve(named string) (*url.URL, error) {
 	case !strings.EqualFold(u.Host, c.base.Host) || u.Scheme != c.base.Scheme || u.User != nil:
 		return nil, fmt.Errorf("the address is at %s, and only %s is ever called: a credential must not go elsewhere", shorten(u.Scheme+"://"+u.Host, 100), c.base.Host)
 	}
+	if dotted(u.EscapedPath()) {
+		return nil, fmt.Errorf("the address has . or .. between slashes, which leads out of its path: %s", shorten(c.withoutSecret(u.String()), 200))
+	}
 	u.Fragment = ""
 	return u, nil
 }
@@ -255,7 +255,7 @@ func (c *call) resolve(named string) (*url.URL, error) {
 // withoutSecret is an address without the parameter that holds the credential.
 // Upstreams repeat it in the addresses that they name.
 func (c *call) withoutSecret(address string) string {
-	name := c.s.file.auth.query
+	name := c.auth.query
 	u, err := url.Parse(address)
 	if name == "" || err != nil || !u.Query().Has(name) {
 		return address

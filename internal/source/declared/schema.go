@@ -97,7 +97,7 @@ func (f *form) String() string {
 	case shapeBoolean:
 		return "true or false"
 	case shapeDuration:
-		return "a duration such as 90s, 5m or 168h"
+		return "a duration such as 90s, 5m, 168h or 30d"
 	case shapeScalar:
 		return "a text, a number or a boolean"
 	case shapeTemplate:

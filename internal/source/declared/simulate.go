@@ -22,7 +22,14 @@ func (f *File) Simulated() ([]byte, error) {
 }
 
 func (f *File) simulated() (simSpec, error) {
-	spec := simSpec{Header: f.auth.header, Prefix: f.auth.prefix, Query: f.auth.query, Basic: f.auth.basic}
+	spec := simSpec{}
+	for i := range f.auths {
+		a, err := f.authSim(&f.auths[i], &spec)
+		if err != nil {
+			return spec, err
+		}
+		spec.Auths = append(spec.Auths, a)
+	}
 	if f.owner != nil {
 		route, err := f.routeSim(nil, &request{method: "GET", url: f.owner.url}, &spec)
 		if err != nil {
@@ -43,7 +50,7 @@ func (f *File) simulated() (simSpec, error) {
 		if s.where != nil {
 			return spec, unsimulated(s, "which of its records are kept is decided by an expression")
 		}
-		for _, name := range []string{"first", "", "changes", "sweep"} {
+		for _, name := range []string{"first", "", "changes", "sweep", "count"} {
 			r := s.requests()[name]
 			if r == nil {
 				continue
@@ -52,21 +59,60 @@ func (f *File) simulated() (simSpec, error) {
 			if err != nil {
 				return spec, err
 			}
+			if name == "count" {
+				route.Count, route.One = simPlace{Header: s.countAt.header, Body: s.countAt.body}, false
+			}
 			spec.Streams[i].Routes = append(spec.Streams[i].Routes, route)
 		}
 	}
 	return spec, nil
 }
 
+// authSim is one of the ways in which a credential is shown.
+func (f *File) authSim(a *auth, spec *simSpec) (simAuth, error) {
+	out := simAuth{Header: a.header, Prefix: a.prefix, Query: a.query, Basic: a.basic}
+	if a.login == nil {
+		return out, nil
+	}
+	in := a.login
+	address := in.url.text
+	if _, rest, whole := strings.Cut(address, "://"); whole {
+		// Where the base is replaced, tokens come from there too.
+		_, rest, _ = strings.Cut(rest, "/")
+		address = "/" + rest
+	}
+	url, err := parseTemplate(address, (&loader{file: f}).names())
+	if err != nil {
+		return out, domain.Errorf(domain.CodeInvalid, "where tokens are given cannot be simulated: %v", err)
+	}
+	route, err := f.routeSim(nil, &request{method: "POST", url: url}, spec)
+	if err != nil {
+		return out, err
+	}
+	out.Login = &simLogin{
+		Path: route.Path, Grant: in.grant, InHeader: in.inHeader, Token: simPlace{Header: in.token.header, Body: in.token.body},
+		Expires: placeSim(in.expires), ExpiresAs: string(in.expires.As), Lasts: in.lasts,
+	}
+	for _, p := range in.fields {
+		out.Login.Fields = append(out.Login.Fields, p.name)
+	}
+	return out, nil
+}
+
 func unsimulated(s *Stream, why string) error {
+	if s == nil {
+		return domain.Errorf(domain.CodeInvalid, "the file cannot be simulated: %s", why)
+	}
 	return domain.Errorf(domain.CodeInvalid, "the stream %s (line %d) cannot be simulated: %s", s.Name, s.Line, why)
 }
 
 func (f *File) streamSim(s *Stream) simStream {
-	out := simStream{Name: s.Name, Version: s.version, Title: s.title, ParentAt: s.parentKey, ETag: s.etag, Fields: map[string]simKind{}, Addresses: map[string]string{}}
+	out := simStream{Name: s.Name, Version: s.version, Title: s.title, ParentAt: s.parentKey, ETag: s.etag, XML: s.xml, Fields: map[string]simKind{}, Addresses: map[string]string{}}
 	if s.Parent != nil {
 		out.Parent = s.Parent.Name
 	}
+	// What is asked only for parents that changed can only be had if it changes them.
+	out.Touches = s.Parent != nil && !s.Parent.listing()
 	if len(s.gone) > 0 {
 		out.Gone = s.gone[0]
 	}
@@ -81,6 +127,7 @@ func (f *File) streamSim(s *Stream) simStream {
 		}
 	}
 	for _, path := range s.key {
+		path, _, _ = strings.Cut(path, "|")
 		first, rest, _ := strings.Cut(path, ".")
 		above := slices.IndexFunc(s.ancestors(), func(p *Stream) bool { return p.Name == first })
 		if above >= 0 {
@@ -173,6 +220,8 @@ func (f *File) recognise(s *Stream, t *template, spec *simSpec) (string, error) 
 			all.WriteString("{*}")
 		case name == "cursor" && !dotted:
 			all.WriteString(cursorHole)
+		case name == "until" && !dotted:
+			all.WriteString("{until}")
 		case name == "config" && dotted:
 			all.WriteString(f.Config[field])
 		case s != nil && s.Parent != nil && name == s.Parent.Name && columnNames.MatchString(field) && i == 0 && len(t.parts) == 1:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,8 +61,9 @@ type Source struct {
 	// config is what expressions see of the file's values.
 	config map[string]any
 	jobs   map[string]operation
-	// drawing is what calls draw on.
-	drawing *drawing
+	// drawing is what calls draw on, sessions the tokens that the upstream gave.
+	drawing  *drawing
+	sessions sessions
 }
 
 var (
@@ -85,6 +87,8 @@ const (
 	// modeAll is what changed in the records of all parents at once.
 	modeAll
 	modeSweep
+	// modeCount is the call that tells how many records there are.
+	modeCount
 	modeOwner
 )
 
@@ -107,6 +111,7 @@ func New(f *File, o Options) (*Source, error) {
 		s.jobs[jobType(stream, modeMain)] = operation{stream, modeMain}
 		s.jobs[jobType(stream, modeAll)] = operation{stream, modeAll}
 		s.jobs[jobType(stream, modeSweep)] = operation{stream, modeSweep}
+		s.jobs[jobType(stream, modeCount)] = operation{stream, modeCount}
 	}
 	if f.owner != nil {
 		s.jobs[ownerJob] = operation{nil, modeOwner}
@@ -124,6 +129,8 @@ func jobType(s *Stream, m mode) string {
 		return name + ".CHANGES"
 	case modeSweep:
 		return name + ".SWEEP"
+	case modeCount:
+		return name + ".COUNT"
 	default:
 		return name
 	}
@@ -177,19 +184,24 @@ const Public = "public"
 // CheckCredential implements source.CredentialChecker.
 func (s *Source) CheckCredential(credential string) (string, error) {
 	credential = strings.TrimSpace(credential)
+	auth, err := s.authOf(credential)
 	switch {
-	case s.file.auth.none():
+	case err != nil:
+		return "", domain.Errorf(domain.CodeInvalid, "%v", err)
+	case auth.none():
 		return Public, nil
 	case credential == "" || strings.ContainsFunc(credential, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return "", domain.Errorf(domain.CodeInvalid, "the credential for %s has characters that no header can hold", s.file.Title)
-	case s.file.auth.basic && !strings.Contains(credential, ":"):
-		return "", domain.Errorf(domain.CodeInvalid, "the credential for %s must be NAME:PASSWORD", s.file.Title)
+	case strings.Count(credential, ":")+1 < auth.wants():
+		return "", domain.Errorf(domain.CodeInvalid, "the credential for %s must be %s", s.file.Title, auth.written())
 	}
 	return credential, nil
 }
 
 // NeedsCredential says whether the upstream wants one.
-func (f *File) NeedsCredential() bool { return !f.auth.none() }
+func (f *File) NeedsCredential() bool {
+	return slices.ContainsFunc(f.auths, func(a auth) bool { return !a.none() })
+}
 
 // Ask implements source.Source.
 func (s *Source) Ask(job domain.JobSpec, owner string) (quota.Ask, error) {
@@ -232,23 +244,20 @@ func (s *Source) Plan(run domain.Run) ([]domain.JobSpec, error) {
 func (s *Source) roots() []domain.JobSpec {
 	var all []domain.JobSpec
 	for _, stream := range s.file.Streams {
-		if stream.Parent == nil {
-			all = append(all, s.spec(jobType(stream, modeMain), rootResource, params{}, domain.ClassDiscovery))
+		if stream.Parent != nil {
+			continue
 		}
+		mode := modeMain
+		if stream.counts() {
+			mode = modeCount
+		}
+		all = append(all, s.spec(jobType(stream, mode), rootResource, params{}, domain.ClassDiscovery))
 	}
 	return all
 }
 
 // Call implements source.Source.
 func (s *Source) Call(ctx context.Context, in source.Call) source.Result {
-	res := s.carryOut(ctx, in)
-	if res.Failure != nil && len(in.Token) > 3 && in.Token != Public {
-		res.Failure.Message = strings.ReplaceAll(res.Failure.Message, in.Token, "[token]")
-	}
-	return res
-}
-
-func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
 	op, ok := s.jobs[in.Job.Type]
 	if !ok {
 		return refuse("%s has no job %q", s.file.Name, in.Job.Type)
@@ -258,20 +267,43 @@ func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
 		return refuse("the job's parameters cannot be read: %s", err)
 	}
 	c := &call{Call: in, s: s, operation: op, p: p}
+	res := c.carryOut(ctx)
+	c.conceal(res.Failure)
+	return res
+}
+
+func (c *call) carryOut(ctx context.Context) source.Result {
+	if c.p.Unread != "" {
+		return source.Result{Verdict: source.Fail, Free: true, Failure: failure(domain.FailureMalformed, "%s", c.p.Unread)}
+	}
 	if err := c.begin(); err != nil {
 		return refuse("%s", err)
+	}
+	if c.mode == modeCount && c.known() {
+		res := c.counted(nil)
+		res.Free = true
+		return res
+	}
+	if instead := c.admitted(ctx); instead != nil {
+		return *instead
 	}
 	req, err := c.httpRequest()
 	if err != nil {
 		return refuse("%s", err)
 	}
-	a, none := s.fetch(ctx, req)
+	a, none := c.s.fetch(ctx, req)
 	if none != nil {
-		return *none
+		return c.countFailed(*none)
+	}
+	if c.token != nil && a.status != http.StatusUnauthorized {
+		c.session.accept(c.token)
+	}
+	if c.stream != nil && c.stream.xml && a.status == http.StatusOK && c.mode != modeCount {
+		a.readXML()
 	}
 	walk{c}.answered(a)
-	res := c.understand(a)
-	res.Quota = s.rateOf(a, res.Quota)
+	res := c.countFailed(c.understand(a))
+	res.Quota = c.s.rateOf(a, res.Quota)
 	res.Quota.Told = c.told(a)
 	return res
 }

@@ -35,6 +35,9 @@ func (c walk) since() int64 {
 	if c.mode == modeMain && last.IsZero() {
 		last = c.apartDone(c.Job.Type, c.Job.Resource)
 	}
+	if c.stream.window > 0 {
+		last = c.reached(last)
+	}
 	if last.IsZero() {
 		return 0
 	}
@@ -113,6 +116,11 @@ func (c walk) walked(a *answer, all []record) source.Result {
 	if f.wrong != "" {
 		return c.failed(f.wrong)
 	}
+	if c.left > 0 {
+		// It may be one of those that are stored: what is not met is not gone.
+		c.p.Doubt = true
+		res.Next = append(res.Next, c.unread())
+	}
 	res.Pages = f.pages
 	for i := range all {
 		res.Documents = append(res.Documents, all[i].doc)
@@ -139,6 +147,9 @@ func (c walk) walked(a *answer, all []record) source.Result {
 			c.p.Total = f.total + 1
 		}
 		c.besides(&res)
+		if c.p.Begin {
+			c.slices(&res)
+		}
 	}
 	c.children(&res, all)
 	c.remember(a, &res, f, len(all))
@@ -152,7 +163,7 @@ func (c walk) walked(a *answer, all []record) source.Result {
 // shown is how many records the page had, those included that were not kept.
 func (c walk) shown(a *answer, all []record) int {
 	if c.stream.where == nil {
-		return len(all)
+		return len(all) + c.left
 	}
 	n := 0
 	every(a.json, strings.TrimSuffix(strings.TrimSuffix(c.request.records, "*"), "."), func(v gjson.Result) { eachOf(v, func(gjson.Result) { n++ }) })
@@ -174,7 +185,7 @@ const (
 
 // anew begins the walk once more, and reads every page.
 func (c walk) anew(tag string) domain.JobSpec {
-	p := params{Parents: c.p.Parents, Since: c.p.Since, Tag: strings.TrimPrefix(c.p.Tag+"."+tag, "."), Full: true}
+	p := params{Parents: c.p.Parents, Since: c.p.Since, From: c.p.From, Until: c.p.Until, Tag: strings.TrimPrefix(c.p.Tag+"."+tag, "."), Full: true}
 	return c.s.spec(c.Job.Type, c.Job.Resource, p, domain.ClassWalk)
 }
 
@@ -194,12 +205,12 @@ func (c walk) goOn(res *source.Result, f follow, all []record) {
 	case f.pos == "":
 		c.complete(res)
 		return
-	case c.first() && f.pages > 1 && f.pages <= mostAtOnce && p.counted() && c.p.Tag == "" && !c.begun():
+	case c.first() && f.pages > 1 && f.pages <= mostAtOnce && p.counted() && c.p.Tag == "" && c.p.Until == 0 && !c.begun():
 		c.allAtOnce(res, f)
 		return
 	}
 	next := c.p
-	next.Page, next.Pos, next.Full = c.p.Page+1, f.pos, c.stream.etag
+	next.Page, next.Pos, next.Full, next.Begin = c.p.Page+1, f.pos, c.stream.etag, false
 	next.Short = (p.counted() || p.kind == pageKeyset) && f.total < 0 && f.pages == 0 && p.more == "" && res.Items < p.size
 	if len(all) > 0 {
 		next.First = all[0].name
@@ -249,8 +260,12 @@ func (c walk) cursorAt(key string, at int64) domain.Cursor {
 
 // complete is the end of a walk whose pages followed one another.
 func (c walk) complete(res *source.Result) {
+	if c.p.Until != 0 {
+		c.sliced(res)
+		return
+	}
 	res.Cursors = append(res.Cursors, c.cursorAt(cursorKey(c.Job.Type, c.Job.Resource), c.p.At))
-	if !c.listingWalk() || c.p.Doubt {
+	if !c.listingWalk() || c.p.Doubt || c.stream.latest {
 		return
 	}
 	if c.stream.sweep != nil && c.mode == modeMain {
@@ -332,7 +347,7 @@ func (c walk) unchanged() source.Result {
 // that began anew keeps none.
 func (c walk) remember(a *answer, res *source.Result, f follow, items int) {
 	tag := a.header.Get("Etag")
-	if tag == "" || len(tag) > 500 || !c.stream.etag || c.mode != modeMain || c.p.Tag != "" {
+	if tag == "" || len(tag) > 500 || c.left > 0 || !c.stream.etag || c.mode != modeMain || c.p.Tag != "" {
 		return
 	}
 	res.Stored = append(res.Stored, domain.Page{

@@ -147,7 +147,7 @@ func TestFamily(t *testing.T) {
 }
 
 // TestSince: a cursor of time is asked since, with its form, its beginning and its
-// overlap; the end of a window is left out and that is said.
+// overlap, in slices where the manifest tells the end of one.
 func TestSince(t *testing.T) {
 	res := imported(t, head+stream("orders", "")+`    incremental_sync:
       type: DatetimeBasedCursor
@@ -160,12 +160,12 @@ func TestSince(t *testing.T) {
       end_time_option: {type: RequestOption, inject_into: request_parameter, field_name: until}
 `)
 	plan(t, res)
-	for _, want := range []string{"since: '{cursor}'", "version: updated_at", `cursor: {as: epoch, start: "2024-01-01T00:00:00Z", overlap: 24h0m0s}`} {
+	for _, want := range []string{"since: '{cursor}'", "version: updated_at", `cursor: {as: epoch, start: "2024-01-01T00:00:00Z", overlap: 24h0m0s}`, "until: '{until}'", "window: 720h0m0s"} {
 		if !strings.Contains(res.File, want) {
 			t.Errorf("there is no %q in\n%s", want, res.File)
 		}
 	}
-	if !remarked(res, "until is left out") {
+	if remarked(res, "until") {
 		t.Errorf("%v", res.Remarks)
 	}
 }
@@ -176,7 +176,12 @@ func TestCredentials(t *testing.T) {
 		`{type: ApiKeyAuthenticator, api_token: "Token {{ config['api_key'] }}", inject_into: {inject_into: header, field_name: X-Key}}`:      {`auth: {header: X-Key, prefix: 'Token '}`, ""},
 		`{type: ApiKeyAuthenticator, api_token: "{{ config['api_key'] }}", inject_into: {inject_into: request_parameter, field_name: token}}`: {"auth: {query: token}", ""},
 		`{type: BasicHttpAuthenticator, username: "{{ config['user'] }}", password: "{{ config['api_key'] }}"}`:                               {"auth: basic", "NAME is config['user']"},
-		`{type: OAuthAuthenticator, client_id: x}`: {"auth: bearer", "OAuth2 is not there"},
+		`{type: OAuthAuthenticator, client_id: x}`:                                                                {"auth: bearer", "OAuth2 cannot be told"},
+		`{type: OAuthAuthenticator, grant_type: password, token_refresh_endpoint: "https://login.example/token"}`: {"auth: bearer", "OAuth2 cannot be told"},
+		`{type: OAuthAuthenticator, grant_type: client_credentials, token_refresh_endpoint: "https://login.example/token", client_id: "{{ config['user'] }}", client_secret: "{{ config['api_key'] }}", scopes: [a, b]}`: {
+			"auth: {oauth2: {token: 'https://login.example/token', grant: client_credentials, scope: a b}}", "the credential is CLIENT:SECRET, where CLIENT is config['user']"},
+		`{type: OAuthAuthenticator, token_refresh_endpoint: "https://{{ config['shop'] }}.example/token", client_id: "{{ config['user'] }}", client_secret: "{{ config['api_key'] }}", refresh_token: "{{ config['api_key'] }}", refresh_request_headers: {Authorization: Basic}}`: {
+			"grant: refresh_token, client: header", "CLIENT:SECRET:REFRESH"},
 		`{type: SelectiveAuthenticator, authenticators: {a: {type: OAuthAuthenticator}, b: {type: BasicHttpAuthenticator}}}`:                   {"auth: basic", "of several credentials b is taken"},
 		`{type: SessionTokenAuthenticator, request_authentication: {type: ApiKey, inject_into: {inject_into: header, field_name: X-Session}}}`: {"auth: {header: X-Session}", "a token of a session that somebody else begins"},
 		`{type: NoAuth}`: {"ration: {}", ""},

@@ -8,6 +8,10 @@ import (
 type auth struct {
 	header, prefix, query string
 	bearer, basic         bool
+	// oauth is how tokens are had by OAuth2; nil where they are not.
+	oauth *object
+	// given tells the ways of OAuth2 apart.
+	given string
 }
 
 func (a auth) is() bool { return a != auth{} }
@@ -15,6 +19,8 @@ func (a auth) is() bool { return a != auth{} }
 // key tells credentials apart, "" for none.
 func (a auth) key() string {
 	switch {
+	case a.oauth != nil:
+		return "OAuth2 by " + a.given
 	case a.bearer:
 		return "bearer"
 	case a.basic:
@@ -29,6 +35,8 @@ func (a auth) key() string {
 
 func (a auth) write(top *object) {
 	switch {
+	case a.oauth != nil:
+		top.set("auth", flow().set("oauth2", a.oauth))
 	case a.bearer:
 		top.set("auth", "bearer")
 	case a.basic:
@@ -75,8 +83,7 @@ func (s *stream) authenticate(n node) error {
 	case "ApiKeyAuthenticator":
 		return s.apiKey(n)
 	case "OAuthAuthenticator":
-		s.auth = auth{bearer: true}
-		s.im.remark(n.line(), "", "OAuth2 is not there: the credential is an access token that somebody else renews")
+		s.oauth(n)
 	case "SelectiveAuthenticator":
 		return s.choose(n)
 	case "SessionTokenAuthenticator":
@@ -89,6 +96,56 @@ func (s *stream) authenticate(n node) error {
 		return cannot(n, "a credential by %s cannot be told", shorten(kind))
 	}
 	return nil
+}
+
+// oauth translates how tokens are had. What cannot be told becomes a token that somebody
+// else renews.
+func (s *stream) oauth(n node) {
+	token, err := s.template(n.get("token_refresh_endpoint"), false)
+	grant, credential := "refresh_token", "CLIENT:SECRET:REFRESH"
+	if g := n.get("grant_type").text(); g == "client_credentials" || g == "" && !n.get("refresh_token").is() {
+		grant, credential = "client_credentials", "CLIENT:SECRET"
+	} else if g != "" && g != grant {
+		err = errNotSaid
+	}
+	o := flow().set("token", token).set("grant", grant)
+	var scopes []string
+	for _, one := range n.get("scopes").items() {
+		scopes = append(scopes, one.text())
+	}
+	o.set("scope", escaped(strings.Join(scopes, " ")))
+	params := flow()
+	n.get("refresh_request_body").each(func(name string, v node) {
+		text, wrong := s.template(v, false)
+		if wrong != nil || !v.scalar() {
+			err = errNotSaid
+			return
+		}
+		params.set(name, text)
+	})
+	o.set("params", params)
+	n.get("refresh_request_headers").each(func(name string, _ node) {
+		if strings.EqualFold(name, "Authorization") {
+			o.set("client", "header")
+		} else if !strings.EqualFold(name, "Content-Type") && !strings.EqualFold(name, "Accept") {
+			err = errNotSaid
+		}
+	})
+	for name, usual := range map[string]string{"access_token_name": "access_token", "client_id_name": "client_id", "client_secret_name": "client_secret", "refresh_token_name": "refresh_token", "grant_type_name": "grant_type"} {
+		if other := n.get(name).text(); other != "" && other != usual {
+			err = errNotSaid
+		}
+	}
+	if err != nil || token == "" {
+		s.auth = auth{bearer: true}
+		s.im.remark(n.line(), "", "how tokens are had by OAuth2 cannot be told: the credential is an access token that somebody else renews")
+		return
+	}
+	s.auth = auth{oauth: o, given: grant + " at " + token}
+	s.im.remark(n.line(), "", "the credential is %s, where CLIENT is %s and SECRET is %s", credential, described(n.get("client_id")), described(n.get("client_secret")))
+	if n.get("refresh_token_updater").is() {
+		s.im.remark(n.line(), "", "the upstream gives another refresh token with every token: the last one is kept in memory only")
+	}
 }
 
 func described(n node) string {

@@ -124,8 +124,28 @@ func (s *stream) incremental(n node) {
 			s.im.remark(option.line(), s.called, "every run asks for everything: %s", err)
 		}
 	}
-	if end := n.get("end_time_option"); end.is() {
+	s.slices(n)
+}
+
+// slices translates windows of dates. Where the manifest states no step there is one
+// slice, until now.
+func (s *stream) slices(n node) {
+	end, begins := n.get("end_time_option"), s.cursor.get("start") != nil
+	if begins {
+		s.window = "36500d"
+		if d, ok := isoDuration(n.get("step").text()); ok && d >= time.Minute && (s.cursor.get("as") != "date" || d >= 24*time.Hour) {
+			s.window = d.String()
+		}
+	}
+	if !end.is() {
+		return
+	}
+	if !begins {
 		s.im.remark(end.line(), s.called, "%s is left out: %s", shorten(end.get("field_name").text()), errWindow)
+		return
+	}
+	if err := s.inject(end, value{text: "until"}); err != nil {
+		s.im.remark(end.line(), s.called, "%s is left out: %s", shorten(end.get("field_name").text()), err)
 	}
 }
 

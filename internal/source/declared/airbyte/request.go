@@ -7,7 +7,7 @@ import (
 )
 
 // errWindow is what asks for the end of a window of dates.
-var errWindow = errors.New("windows of dates are not there: a walk has a beginning and no end")
+var errWindow = errors.New("a window of dates needs a beginning that is known")
 
 // template translates a text with Jinja in it.
 func (s *stream) template(n node, record bool) (string, error) {

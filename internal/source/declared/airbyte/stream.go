@@ -2,6 +2,7 @@ package airbyte
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +30,8 @@ type stream struct {
 	key        []any
 	version    string
 	cursor     *object
+	// window is how long slices of time are, if the request tells the end of one.
+	window string
 	// since says that {cursor} can be asked for.
 	since  bool
 	where  string
@@ -273,7 +276,38 @@ func (s *stream) write() *object {
 	} else {
 		o.put("key", s.key)
 	}
+	s.windowed(o, path)
 	return o.set("version", s.version).set("cursor", s.cursor).set("where", s.where).set("add", s.add).set("remove", s.remove)
+}
+
+// windowed states the slices of time of a request that asks for both of their ends; of
+// one that tells only the end it is left out.
+func (s *stream) windowed(o *object, path string) {
+	asks := func(word string) bool {
+		found := spoken(path, word)
+		for _, in := range []*object{s.query, s.body} {
+			for _, name := range in.keys {
+				text, _ := in.get(name).(string)
+				found = found || spoken(text, word)
+			}
+		}
+		return found
+	}
+	if s.window != "" && asks("cursor") && asks("until") {
+		o.put("window", s.window)
+	}
+}
+
+var expressions = regexp.MustCompile(`\{[^{}]*\}`)
+
+// spoken says whether an expression of a template speaks of a word.
+func spoken(text, word string) bool {
+	for _, one := range expressions.FindAllString(text, -1) {
+		if regexp.MustCompile(`\b` + word + `\b`).MatchString(one) {
+			return true
+		}
+	}
+	return false
 }
 
 // scopeOf is what names mean in the stream; record says whether one is at hand.
@@ -329,6 +363,9 @@ func (s *stream) slice(path []string) (value, error) {
 			return value{text: "cursor"}, nil
 		}
 	case "end_time", "end_date":
+		if s.since && s.window != "" {
+			return value{text: "until"}, nil
+		}
 		return value{}, errWindow
 	}
 	return value{}, fmt.Errorf("%s of the partition is not known", shorten(strings.Join(path, ".")))

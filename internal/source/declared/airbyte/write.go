@@ -147,6 +147,9 @@ func (im *importer) use() {
 	look(im.base())
 	for _, s := range im.streams {
 		texts(s.headers, look)
+		if s.auth.oauth != nil {
+			texts(s.auth.oauth, look)
+		}
 		texts(s.write(), look)
 	}
 }

@@ -126,6 +126,19 @@ func (s *listStore) ListJobs(ctx context.Context, q state.JobList) (state.Page[d
 	return state.MakePage(found, q.Limit, bound, func(j *domain.Job) int64 { return j.ID }), err
 }
 
+// ListJobIDs implements state.Lists.
+func (s *listStore) ListJobIDs(ctx context.Context, q state.JobList) (state.Page[int64], error) {
+	w := jobWalk(&q)
+	var found []int64
+	bound, err := w.page(ctx, s.db, w.id, q.After, q.Limit, func(r *sql.Rows) error {
+		var id int64
+		err := r.Scan(&id)
+		found = append(found, id)
+		return err
+	})
+	return state.MakePage(found, q.Limit, bound, func(id *int64) int64 { return *id }), err
+}
+
 // jobWalk is the way to the jobs that are asked for.
 func jobWalk(q *state.JobList) *walk {
 	w, statuses := &walk{from: "job /*! FORCE INDEX (PRIMARY) */", id: "id"}, q.Statuses

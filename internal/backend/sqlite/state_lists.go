@@ -131,6 +131,18 @@ func (s *listStore) ListJobs(ctx context.Context, q state.JobList) (page state.P
 	return page, err
 }
 
+// ListJobIDs implements state.Lists.
+func (s *listStore) ListJobIDs(ctx context.Context, q state.JobList) (page state.Page[int64], err error) {
+	w := jobWalk(&q)
+	err = s.db.Read(ctx, func(c *driver.Conn) error {
+		var found []int64
+		bound, err := w.page(c, w.id, q.After, q.Limit, func(r *driver.Stmt) { found = append(found, r.ColumnInt64(0)) })
+		page = state.MakePage(found, q.Limit, bound, func(id *int64) int64 { return *id })
+		return err
+	})
+	return page, err
+}
+
 // jobWalk is the way to the jobs that are asked for. What an index is of stands
 // in its condition as it was declared.
 func jobWalk(q *state.JobList) walk {

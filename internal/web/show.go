@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"math"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func (s *shown) functions() template.FuncMap {
 		"link": s.link, "asset": func(name string) string { return s.prefix + s.assets[name] }, "at": s.at, "until": s.until, "ago": func(t time.Time) string { return span(s.now().Sub(t)) },
 		"n": number, "seconds": func(s *float64) string { return span(time.Duration(*s * float64(time.Second))) }, "span": span, "bytes": bytesText, "tone": tone, "runtone": runTone, "lost": lost, "percent": percent, "pretty": pretty, "short": short,
 		"words": words, "list": func(items ...any) []any { return items }, "key": newKey, "join": strings.Join,
-		"dict": dict, "params": params, "value": value, "count": counted, "instant": instantText, "float": func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
+		"dict": dict, "params": params, "value": value, "share": share, "left": leftTone, "timed": s.timed, "minus": func(a, b int64) int64 { return a - b }, "count": counted, "instant": instantText, "float": func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
 	}
 }
 
@@ -166,6 +167,49 @@ func percent(part, whole any) string {
 	}
 	// What is not all is not shown as all.
 	return strconv.Itoa(int(math.Floor(100*p/w))) + "\u202f%"
+}
+
+// share is a part of a whole as the width of a gauge, of a hundred. What is more than
+// nothing is seen.
+func share(part, whole any) string {
+	p, w := asFloat(part), asFloat(whole)
+	if p <= 0 || w <= 0 {
+		return "0"
+	}
+	return strconv.FormatFloat(min(100, max(1, 100*p/w)), 'f', 1, 64)
+}
+
+// leftTone is the colour of what is left of a ration.
+func leftTone(left, limit any) string {
+	switch l, all := asFloat(left), asFloat(limit); {
+	case all <= 0:
+		return ""
+	case l <= 0:
+		return "bad"
+	case l < all/10:
+		return "warn"
+	}
+	return ""
+}
+
+// instants are those in a text for people.
+var instants = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)\b`)
+
+// timed shows a text with its instants as people see them elsewhere.
+func (s *shown) timed(text string) template.HTML {
+	var b strings.Builder
+	last := 0
+	for _, at := range instants.FindAllStringIndex(text, -1) {
+		t, err := time.Parse(time.RFC3339, text[at[0]:at[1]])
+		if err != nil {
+			continue
+		}
+		b.WriteString(template.HTMLEscapeString(strings.TrimSuffix(text[last:at[0]], "at ")))
+		b.WriteString(string(s.at(t)))
+		last = at[1]
+	}
+	b.WriteString(template.HTMLEscapeString(text[last:]))
+	return template.HTML(b.String()) //nolint:gosec // made of escaped text and of times
 }
 
 func asFloat(v any) float64 {

@@ -25,9 +25,15 @@ func TestWhoReadsCannotAct(t *testing.T) {
 	if w := ask(h, http.MethodPost, "/act/add-account", add.Encode(), "Cookie", admin); w.Code != http.StatusSeeOther {
 		t.Fatalf("add: %d", w.Code)
 	}
-	_, secret, err := s.Tokens.Create(t.Context(), "viewer", access.Read, 0)
-	if err != nil {
-		t.Fatal(err)
+	var secret string
+	for _, role := range []access.Role{access.Admin, access.Read} {
+		_, made, err := s.Tokens.Create(t.Context(), "the-"+string(role), role, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if role == access.Read {
+			secret = made
+		}
 	}
 	viewer := logIn(t, h, secret)
 	form := url.Values{

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -150,8 +151,9 @@ func pageTime(ctx context.Context, address string) (took, size float64, err erro
 	if err = errors.Join(err, res.Body.Close()); err != nil {
 		return 0, 0, err
 	}
-	if res.StatusCode != http.StatusOK {
-		return 0, 0, fmt.Errorf("GET %s: %s %.300s", address, res.Status, text)
+	_, refused, wrong := bytes.Cut(text, []byte(`class="flash bad"`))
+	if res.StatusCode != http.StatusOK || wrong {
+		return 0, 0, fmt.Errorf("GET %s: %s %.300s", address, res.Status, refused)
 	}
 	return float64(first.Sub(began).Microseconds()) / 1000, float64(len(text)) / 1000, nil
 }

@@ -198,7 +198,7 @@ func (x *documentShelf) fill(ctx context.Context, n int) error {
 	columns := []struct{ name, value string }{
 		{"account_id", fmt.Sprintf("1 + %s %s %d", repo, w.divided, listedRepos)},
 		{"kind", "CASE WHEN " + issue + " THEN " + key("'issue'") + " ELSE " + key("'commit'") + " END"},
-		{"name", key("CASE WHEN " + issue + " THEN " + w.concat("1000000 + n", "''") + " ELSE " + w.concat("1000000 + "+repo, "':'", "1000000 + (n * 31 % 999983)", "'f00dfeedf00dfeedf00d'", "n") + " END")},
+		{"name", key("CASE WHEN " + issue + " THEN " + w.concat("(1000000 + n)", "''") + " ELSE " + w.concat("(1000000 + "+repo+")", "':'", "(1000000 + (n * 31 % 999983))", "'f00dfeedf00dfeedf00d'", "n") + " END")},
 		{"version", at}, {"repository", "1000000 + " + repo}, {"number", "n"},
 		{"state", "CASE WHEN " + issue + " THEN CASE WHEN n % 8 = 1 THEN 'OPEN' ELSE 'CLOSED' END ELSE '' END"},
 		{"title", "'Fix what was broken when the other thing came'"}, {"author", w.concat("'Author-'", "(n * 17 % 2000)")},

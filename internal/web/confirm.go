@@ -89,7 +89,7 @@ func (d *confirmData) countRuns(ctx context.Context, v *visit, q url.Values) err
 
 // countedBatches is up to how many batches are counted before somebody is asked: that
 // many can be counted while a person waits for a page.
-const countedBatches = 4
+const countedBatches = 2
 
 func (d *confirmData) count(ask func(cursor string) (wire.BulkAnswer, error)) error {
 	cursor := ""

@@ -22,7 +22,7 @@ func newReceiver(t *testing.T) *receiver {
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		_, _ = io.Copy(io.Discard, q.Body)
 		if !r.takes.Load() {
-			http.Error(w, "not <b>today</b>", http.StatusUnprocessableEntity)
+			http.Error(w, "not today", http.StatusUnprocessableEntity)
 		}
 	}))
 	t.Cleanup(r.Close)
@@ -38,7 +38,7 @@ func letters(t *testing.T, w *world, b *browserTab) {
 	const rows = `document.querySelectorAll("#part-sink tbody tr").length`
 	// Accounts were collected one after the other: that is more than one batch.
 	b.do(chromedp.PollFunction(`() => `+rows+` > 1`, nil, chromedp.WithPollingTimeout(patience)))
-	b.sees("not <b>today</b>")
+	b.sees("422")
 	var before int
 	b.do(chromedp.Evaluate(rows, &before))
 	b.press(`form[action$="/redrive-sink"] button`)

@@ -102,19 +102,24 @@ func shelfEmbedded(ctx context.Context, l *lab) (*documentShelf, error) {
 			})
 		})
 	}
-	x.words = shelfWords{
+	err = db.Read(ctx, func(c *driver.Conn) (err error) {
+		x.words, err = embeddedWords(c)
+		return err
+	})
+	return x, err
+}
+
+// embeddedWords are those of SQLite. Indexes are built faster when everything is there.
+func embeddedWords(c *driver.Conn) (w shelfWords, err error) {
+	w = shelfWords{
 		concat: bars, divided: "/", keys: "%s",
 		numbers: "(WITH RECURSIVE s (n) AS (SELECT %d UNION ALL SELECT n + 1 FROM s WHERE n < %d) SELECT n FROM s) AS s",
 		after:   []string{"ANALYZE"},
 	}
-	// Indexes are built faster when everything is there.
-	err = db.Read(ctx, func(c *driver.Conn) error {
-		return sqlite.Exec(c, "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'document' AND sql IS NOT NULL", func(r *driver.Stmt) {
-			x.words.before = append(x.words.before, "DROP INDEX "+r.ColumnText(0))
-			x.words.after = append([]string{r.ColumnText(1)}, x.words.after...)
-		})
+	return w, sqlite.Exec(c, "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'document' AND sql IS NOT NULL", func(r *driver.Stmt) {
+		w.before = append(w.before, "DROP INDEX "+r.ColumnText(0))
+		w.after = append([]string{r.ColumnText(1)}, w.after...)
 	})
-	return x, err
 }
 
 // shelfOn is a shelf on a server.
@@ -193,7 +198,7 @@ func (x *documentShelf) fill(ctx context.Context, n int) error {
 	columns := []struct{ name, value string }{
 		{"account_id", fmt.Sprintf("1 + %s %s %d", repo, w.divided, listedRepos)},
 		{"kind", "CASE WHEN " + issue + " THEN " + key("'issue'") + " ELSE " + key("'commit'") + " END"},
-		{"name", key(w.concat("1000000 + "+repo, "':'", "1000000 + (n * 31 % 999983)", "'f00dfeedf00dfeedf00d'", "n"))},
+		{"name", key("CASE WHEN " + issue + " THEN " + w.concat("(1000000 + n)", "''") + " ELSE " + w.concat("(1000000 + "+repo+")", "':'", "(1000000 + (n * 31 % 999983))", "'f00dfeedf00dfeedf00d'", "n") + " END")},
 		{"version", at}, {"repository", "1000000 + " + repo}, {"number", "n"},
 		{"state", "CASE WHEN " + issue + " THEN CASE WHEN n % 8 = 1 THEN 'OPEN' ELSE 'CLOSED' END ELSE '' END"},
 		{"title", "'Fix what was broken when the other thing came'"}, {"author", w.concat("'Author-'", "(n * 17 % 2000)")},

@@ -37,7 +37,7 @@ func benchmarks() []benchmark {
 		{"big_repository", "memory while a repository of 1,000,000 commits, 300,000 issues and 2,000,000 comments is collected, beside one of half the size", nil, bigRepository},
 		{"simulator", "the simulated GitHub alone, beside a handler that does nothing", nil, simulator},
 		{"lists", "lists and details over HTTP with 10,000 accounts and 1,000,000 jobs, on SQLite, MariaDB and PostgreSQL", append([]servers.Kind{servers.Postgres}, machineServers...), lists},
-		{"dashboard", "each page of the dashboard over loopback, with 10,000 accounts and 1,000,000 jobs in SQLite", nil, dashboard},
+		{"dashboard", "each page of the dashboard over loopback, with 10,000 accounts, 1,000,000 jobs and 1,000,000 documents in SQLite", nil, dashboard},
 		{"documents_list", "pages of 100 documents by filter and order with 1,000,000 documents, on SQLite, MariaDB and PostgreSQL", []servers.Kind{servers.MariaDB, servers.Postgres}, documentLists},
 		{"sink_postgres", "rows carried to PostgreSQL, beside one COPY of the same rows", []servers.Kind{servers.Postgres}, sinkPostgres},
 		{"parquet_export", "rows exported as Parquet, beside parquet-go alone", nil, parquetExport},

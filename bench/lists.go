@@ -22,6 +22,7 @@ import (
 	"sluice/internal/httpapi"
 	"sluice/internal/metrics"
 	"sluice/internal/source"
+	"sluice/internal/source/github"
 	"sluice/internal/wiring"
 )
 
@@ -60,9 +61,11 @@ func lists(ctx context.Context, l *lab) error {
 
 // listing is one store with its API.
 type listing struct {
-	name  string
-	api   http.Handler
-	exec  func(ctx context.Context, statement string) error
+	name string
+	api  http.Handler
+	exec func(ctx context.Context, statement string) error
+	// conn is that of exec, on SQLite.
+	conn  *driver.Conn
 	words fillWords
 	close func()
 }
@@ -80,7 +83,12 @@ type fillWords struct {
 }
 
 func (l *lab) listingOf(ctx context.Context, name string, o wiring.Options) (*listing, error) {
-	o.Holder, o.Quota, o.Sources = "bench", wiring.NoQuota(), []source.Source{&enginetest.Noop{}}
+	// Documents are GitHub's, which nobody calls.
+	declared, err := github.New(github.Options{BaseURL: "http://127.0.0.1:1"})
+	if err != nil {
+		return nil, err
+	}
+	o.Holder, o.Quota, o.Sources = "bench", wiring.NoQuota(), []source.Source{&enginetest.Noop{}, declared}
 	svc, err := wiring.Open(ctx, o)
 	if err != nil {
 		return nil, err
@@ -95,13 +103,17 @@ func (l *lab) listingOf(ctx context.Context, name string, o wiring.Options) (*li
 	api := httpapi.New(httpapi.Deps{
 		Metrics:      scrape,
 		Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota, Statistics: svc.Statistics,
-		Documents: svc.Documents, Feed: svc.Feed, Finder: svc.Finder, Lister: svc.Lister, Queries: svc.Queries, Records: svc.Records, Timers: svc.Timers, Sources: []source.Description{(&enginetest.Noop{}).Describe()},
+		Documents: svc.Documents, Feed: svc.Feed, Finder: svc.Finder, Lister: svc.Lister, Queries: svc.Queries, Records: svc.Records, Timers: svc.Timers, Sources: listedSources(),
 	}, httpapi.Options{})
 	return &listing{name: name, api: api, close: func() {
 		if err := svc.Close(context.WithoutCancel(ctx)); err != nil {
 			l.notef("close %s: %v", name, err)
 		}
 	}}, nil
+}
+
+func listedSources() []source.Description {
+	return []source.Description{(&enginetest.Noop{}).Describe(), github.Describe()}
 }
 
 const recursive = "WITH RECURSIVE s (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM s WHERE n < %d) "
@@ -121,6 +133,7 @@ func listingEmbedded(ctx context.Context, l *lab) (*listing, error) {
 		return nil, err
 	}
 	conn.SetBusyTimeout(time.Minute)
+	x.conn = conn
 	x.exec = func(_ context.Context, statement string) error { return sqlite.Exec(conn, statement, nil) }
 	x.words = fillWords{
 		insert: func(table, columns, query string, limit int) string {

@@ -76,7 +76,10 @@ func (a *Audit) Begin(who Identity, address, action, target string) *Trail {
 // End notes what a request is answered, before it is. If the log does not take
 // it, the service's own log has the entry; what was changed stays so.
 func (a *Audit) End(ctx context.Context, t *Trail, status int) {
-	entry, _ := t.end(status)
+	entry, nothing := t.end(status)
+	if nothing {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordPatience)
 	defer cancel()
 	if err := a.group.Do(ctx, &entry); err != nil {

@@ -14,6 +14,8 @@ type Trail struct {
 	entry  Entry
 	stored bool
 	ended  bool
+	// unchanged says that the request only asks what it would change.
+	unchanged bool
 }
 
 // NewTrail begins an entry.
@@ -56,6 +58,18 @@ func About(ctx context.Context, what string) {
 	t.entry.Target += " " + what
 }
 
+// Unchanged says that a request of a route that changes something only asks what it
+// would change: if it is answered well, it leaves no entry.
+func Unchanged(ctx context.Context) {
+	t := TrailOf(ctx)
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unchanged = true
+}
+
 // Due returns the entry, if it is not in the log yet and its request has not
 // ended. A store that writes it says so by Stored, once that is committed.
 func (t *Trail) Due() (Entry, bool) {
@@ -64,7 +78,7 @@ func (t *Trail) Due() (Entry, bool) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.entry.fit(), !t.stored && !t.ended
+	return t.entry.fit(), !t.stored && !t.ended && !t.unchanged
 }
 
 // Stored says that the entry is in the log.
@@ -77,11 +91,12 @@ func (t *Trail) Stored() {
 	t.stored = true
 }
 
-// end closes the trail with the status that is answered, and returns the entry.
-func (t *Trail) end(status int) (e Entry, stored bool) {
+// end closes the trail with the status that is answered, and returns the entry;
+// nothing says that there is none to be kept.
+func (t *Trail) end(status int) (e Entry, nothing bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended = true
 	t.entry.Status, t.entry.Outcome = status, OutcomeOf(status)
-	return t.entry.fit(), t.stored
+	return t.entry.fit(), t.unchanged && !t.stored && t.entry.Outcome == Done
 }

@@ -31,12 +31,15 @@ func (b *Bulk) skip(err error) error {
 }
 
 // RetryJobs brings back one page of the failed jobs that a list has, and their
-// runs with them. With dry it only counts them.
+// runs with them. With dry it only counts them, those of a larger page.
 func (r *requests) RetryJobs(ctx context.Context, q state.JobList, dry bool) (Bulk, error) {
 	q.Statuses = []domain.JobStatus{domain.JobFailed}
+	if dry {
+		return r.countJobs(ctx, q)
+	}
 	page, err := r.State.Lists.ListJobs(ctx, q)
 	b := Bulk{Matched: len(page.Items), Next: page.Next}
-	if err != nil || dry {
+	if err != nil {
 		return b, err
 	}
 	// One note for each account: what is interrupted is made up for.
@@ -64,6 +67,14 @@ func (r *requests) RetryJobs(ctx context.Context, q state.JobList, dry bool) (Bu
 	})
 	r.watchers.Notify()
 	return b, err
+}
+
+// countJobs counts as many of the jobs that a list has as one page may look at:
+// somebody waits for the number, and for nothing else of them.
+func (r *requests) countJobs(ctx context.Context, q state.JobList) (Bulk, error) {
+	q.Limit = state.WalkLimit
+	page, err := r.State.Lists.ListJobIDs(ctx, q)
+	return Bulk{Matched: len(page.Items), Next: page.Next}, err
 }
 
 func (r *requests) retryOne(ctx context.Context, job *domain.Job, notes map[int64]func()) (domain.JobRef, error) {
@@ -125,9 +136,12 @@ func (r *requests) CancelRuns(ctx context.Context, q state.RunList, reason strin
 // it only counts the jobs.
 func (r *requests) CancelJobs(ctx context.Context, q state.JobList, reason string, dry bool) (Bulk, error) {
 	q.Statuses = state.Unfinished()
+	if dry {
+		return r.countJobs(ctx, q)
+	}
 	page, err := r.State.Lists.ListJobs(ctx, q)
 	b := Bulk{Matched: len(page.Items), Next: page.Next}
-	if err != nil || dry {
+	if err != nil {
 		return b, err
 	}
 	canceled := map[int64]bool{}

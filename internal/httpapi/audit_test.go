@@ -134,6 +134,12 @@ func TestAuditLogHasEveryChange(t *testing.T) {
 	g.refused(http.MethodPost, "/api/v1/runs", `{"login":"`+who.Login+`"}`, http.StatusConflict, domain.CodeConflict)
 	g.do(http.MethodPost, "/api/v1/runs", `{"login":7}`, http.StatusUnprocessableEntity, nil)
 	g.do(http.MethodGet, "/api/v1/runs", "", http.StatusOK, nil)
+	// Who only asks how many there are has changed nothing.
+	for _, path := range []string{"/api/v1/jobs/retry", "/api/v1/jobs/cancel", "/api/v1/runs/cancel"} {
+		g.do(http.MethodPost, path, `{"all":true,"dry_run":true}`, http.StatusOK, nil)
+	}
+	g.do(http.MethodPost, "/api/v1/jobs/retry", `{"dry_run":true}`, http.StatusUnprocessableEntity, nil)
+	g.do(http.MethodPost, "/api/v1/jobs/retry", `{"all":true}`, http.StatusOK, nil)
 	g.as(g.secrets[access.Admin])
 	g.do(http.MethodDelete, "/api/v1/tokens/the-read", "", http.StatusNoContent, nil)
 	g.as(g.secrets[access.Read])
@@ -164,6 +170,8 @@ func TestAuditLogHasEveryChange(t *testing.T) {
 		"token:the-operate pause-account /api/v1/accounts/" + who.Login + "/pause done 200",
 		"token:the-operate start-run /api/v1/runs of account 1 refused 409",
 		"token:the-operate start-run /api/v1/runs refused 422",
+		"token:the-operate retry-jobs /api/v1/jobs/retry refused 422",
+		"token:the-operate retry-jobs /api/v1/jobs/retry done 200",
 		"token:the-admin revoke-token /api/v1/tokens/the-read done 204",
 	}
 	if !slices.Equal(got, want) {

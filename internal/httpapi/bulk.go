@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"sluice/internal/access"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/httpapi/wire"
@@ -53,11 +54,19 @@ func (f accountFinder) accountID(ctx context.Context, ref, source string) (int64
 	return a.ID, err
 }
 
+// onlyCounts keeps what changes nothing out of the audit log.
+func onlyCounts(ctx context.Context, dry bool) {
+	if dry {
+		access.Unchanged(ctx)
+	}
+}
+
 func bulkAnswer(b engine.Bulk, dry bool) *body[wire.BulkAnswer] {
 	return &body[wire.BulkAnswer]{wire.BulkAnswer{Bulk: b, DryRun: dry, NextCursor: cursorAt(b.Next)}}
 }
 
 func (s *bulkRoutes) retryJobs(ctx context.Context, in *body[wire.JobsRequest]) (*body[wire.BulkAnswer], error) {
+	onlyCounts(ctx, in.Body.DryRun)
 	q, err := s.jobs(ctx, &in.Body)
 	if err != nil {
 		return nil, err
@@ -83,6 +92,7 @@ func (s *bulkRoutes) jobs(ctx context.Context, req *wire.JobsRequest) (q state.J
 }
 
 func (s *bulkRoutes) cancelJobs(ctx context.Context, in *body[wire.CancelJobsRequest]) (*body[wire.BulkAnswer], error) {
+	onlyCounts(ctx, in.Body.DryRun)
 	q, err := s.jobs(ctx, &in.Body.JobsRequest)
 	if err != nil {
 		return nil, err
@@ -94,6 +104,7 @@ func (s *bulkRoutes) cancelJobs(ctx context.Context, in *body[wire.CancelJobsReq
 
 func (s *bulkRoutes) cancelRuns(ctx context.Context, in *body[wire.RunsRequest]) (*body[wire.BulkAnswer], error) {
 	req := in.Body
+	onlyCounts(ctx, req.DryRun)
 	if err := needFilter(req.All, req.Account != "" || req.Status != ""); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"sluice/internal/access"
 	"sluice/internal/domain"
+	"sluice/internal/httpapi/answer"
 	"sluice/internal/idempotency"
 )
 
@@ -127,7 +128,7 @@ type replaced struct {
 // carryOutOnce keeps the answer before it is sent: whoever has seen it gets the
 // same again.
 func (s *server) carryOutOnce(turn *idempotency.Turn, next http.Handler, w http.ResponseWriter, r *http.Request) {
-	held := &heldAnswer{header: http.Header{}}
+	written := &answer.Held{}
 	finished := false
 	// Whatever becomes of the caller.
 	lasting := access.WithoutTrail(context.WithoutCancel(r.Context()))
@@ -142,17 +143,17 @@ func (s *server) carryOutOnce(turn *idempotency.Turn, next http.Handler, w http.
 			s.Log.ErrorContext(ctx, "a request's key was not given up; it can be sent again in some minutes", "error", err)
 		}
 	}()
-	next.ServeHTTP(held, r)
-	answer := held.answer()
-	if kept(answer.Status) {
+	next.ServeHTTP(written, r)
+	out := idempotency.Answer{Status: written.Ended().Status, Header: written.Header(), Body: written.Body.Bytes()}
+	if kept(out.Status) {
 		ctx, cancel := context.WithTimeout(lasting, keepPatience)
 		defer cancel()
-		if err := turn.Finish(ctx, keepable(answer)); err != nil {
+		if err := turn.Finish(ctx, keepable(out)); err != nil {
 			s.Log.ErrorContext(ctx, "the answer to a request with a key was not kept", "error", err)
 		}
 		finished = true
 	}
-	send(w, answer)
+	send(w, out)
 }
 
 // kept reports whether an answer stands. What failed for a reason that is not the
@@ -180,32 +181,4 @@ func send(w http.ResponseWriter, a idempotency.Answer) {
 	w.WriteHeader(a.Status)
 	// A caller that went away gets no more.
 	_, _ = w.Write(a.Body)
-}
-
-// heldAnswer is an answer that is not sent yet.
-type heldAnswer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (a *heldAnswer) Header() http.Header { return a.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (a *heldAnswer) WriteHeader(status int) {
-	if a.status == 0 {
-		a.status = status
-	}
-}
-
-// Write implements http.ResponseWriter.
-func (a *heldAnswer) Write(p []byte) (int, error) {
-	a.WriteHeader(http.StatusOK)
-	return a.body.Write(p)
-}
-
-func (a *heldAnswer) answer() idempotency.Answer {
-	a.WriteHeader(http.StatusOK)
-	return idempotency.Answer{Status: a.status, Header: a.header, Body: a.body.Bytes()}
 }

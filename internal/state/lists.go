@@ -19,6 +19,8 @@ type Lists interface {
 	ListRuns(ctx context.Context, q RunList) (Page[domain.Run], error)
 	// ListJobs lists jobs in id order.
 	ListJobs(ctx context.Context, q JobList) (Page[domain.Job], error)
+	// ListJobIDs lists the ids of the same jobs, for those who only count them.
+	ListJobIDs(ctx context.Context, q JobList) (Page[int64], error)
 	// AccountsOf lists the accounts whose calls draw on the rations of owners, by
 	// id; at most so many.
 	AccountsOf(ctx context.Context, owners []string, most int) ([]domain.Account, error)

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/url"
 	"slices"
@@ -130,7 +131,7 @@ func (s *site) account(ctx context.Context, v *visit) (*page, error) {
 	slices.SortStableFunc(cursors.Items, func(a, b wire.ResourceCursor) int { return a.At.Compare(b.At) })
 	d.Cursors = cursors.Items[:min(len(cursors.Items), shownCursors)]
 	d.Hidden = len(cursors.Items) - len(d.Cursors)
-	d.Repositories = repositoriesOf(ctx, v, detail.Login, cursors.Items)
+	d.Repositories = repositoriesOf(ctx, v, id, cursors.Items)
 	return &page{Title: detail.Login, Template: "account.html", Nav: "accounts", Stream: "/api/v1/events", Every: 10, Data: d}, nil
 }
 
@@ -144,25 +145,35 @@ type repository struct {
 	Until                         time.Time
 }
 
+const (
+	// readRepositories is among how many of the repositories that changed last those
+	// are looked for that were pushed to last, and shownRepositories how many are shown.
+	readRepositories, shownRepositories = 100, 15
+)
+
 // repositoriesOf are the repositories of an account that were pushed to last; none
 // where the store cannot be asked.
-func repositoriesOf(ctx context.Context, v *visit, login string, cursors []wire.ResourceCursor) (all []repository) {
-	answer, err := v.SQL(ctx, wire.SQLRequest{Limit: 15, Query: "SELECT id, full_name, language, stars, pushed_at FROM repositories WHERE account = " +
-		literal(login) + " AND NOT deleted ORDER BY pushed_at DESC"})
+func repositoriesOf(ctx context.Context, v *visit, account string, cursors []wire.ResourceCursor) (all []repository) {
+	list, err := v.Documents(ctx, client.DocumentFilter{Kind: "repositories", Account: account, Deleted: "false", Sort: "-updated", Page: client.Page{Limit: readRepositories}})
 	if err != nil {
 		return nil
 	}
-	for _, row := range answer.Rows {
-		r := repository{Name: value(row[1]), Language: value(row[2]), Stars: value(row[3]), Pushed: instantText(row[4])}
+	for _, raw := range list.Items {
+		row := map[string]json.RawMessage{}
+		if json.Unmarshal(raw, &row) != nil {
+			return nil
+		}
+		r := repository{Name: value(row["full_name"]), Language: value(row["language"]), Stars: value(row["stars"]), Pushed: instantText(row["pushed_at"])}
 		for _, c := range cursors {
 			// The oldest counts: what came after it may be missing of something.
-			if strings.HasSuffix(c.Resource, "repo:"+value(row[0])) && (r.Until.IsZero() || c.At.Before(r.Until)) {
+			if strings.HasSuffix(c.Resource, "repo:"+value(row["id"])) && (r.Until.IsZero() || c.At.Before(r.Until)) {
 				r.Until = c.At
 			}
 		}
 		all = append(all, r)
 	}
-	return all
+	slices.SortStableFunc(all, func(a, b repository) int { return cmp.Compare(b.Pushed, a.Pushed) })
+	return all[:min(len(all), shownRepositories)]
 }
 
 // What buttons on accounts do.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"sluice/internal/domain"
 )
@@ -83,5 +84,8 @@ func (s *site) showAgain(w http.ResponseWriter, r *http.Request, at string, f *r
 	u, _ := url.Parse(at)
 	again := r.Clone(context.WithValue(r.Context(), refusedKey{}, f))
 	again.Method, again.URL, again.Form, again.PostForm, again.Body = http.MethodGet, u, nil, nil, http.NoBody
+	if _, pattern := s.mux.Handler(again); pattern == "" || strings.HasPrefix(pattern, "GET /assets/") {
+		again.URL = &url.URL{Path: "/"}
+	}
 	s.mux.ServeHTTP(w, again)
 }

@@ -31,6 +31,5 @@ func (s *site) asset(w http.ResponseWriter, r *http.Request) {
 	if known := s.assets[name]; known != "" && known == "/assets/"+name+"?"+r.URL.RawQuery {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	w.Header().Set("X-Content-Type-Options", "nosniff")
 	http.ServeFileFS(w, r, pageFiles, "assets/"+name)
 }

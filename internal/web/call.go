@@ -1,13 +1,13 @@
 package web
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 
 	"sluice/internal/client"
+	"sluice/internal/httpapi/answer"
 	"sluice/internal/logs"
 )
 
@@ -56,15 +56,14 @@ func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.calls++
 		r.Header.Set(keyHeader, fmt.Sprintf("%s-%d", t.key, t.calls))
 	}
-	answer := &held{header: http.Header{}}
-	t.api.ServeHTTP(answer, r)
-	answer.WriteHeader(http.StatusOK)
-	if answer.status == http.StatusTooManyRequests {
-		t.retryAfter = answer.header.Get("Retry-After")
+	got := &answer.Held{}
+	t.api.ServeHTTP(got, r)
+	if got.Ended().Status == http.StatusTooManyRequests {
+		t.retryAfter = got.Header().Get("Retry-After")
 	}
 	return &http.Response{
-		StatusCode: answer.status, Status: http.StatusText(answer.status), Header: answer.header, Request: r,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: io.NopCloser(&answer.body), ContentLength: int64(answer.body.Len()),
+		StatusCode: got.Status, Status: http.StatusText(got.Status), Header: got.Header(), Request: r,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: io.NopCloser(&got.Body), ContentLength: int64(got.Body.Len()),
 	}, nil
 }
 
@@ -77,29 +76,3 @@ func (s *site) calling(r *http.Request, token, key string) (*client.Client, *inP
 
 // ownAddress stands for the service in what is said of it.
 const ownAddress = "http://sluice"
-
-// held is an answer of the API that a page is made of.
-type held struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (h *held) Header() http.Header { return h.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (h *held) WriteHeader(status int) {
-	if h.status == 0 {
-		h.status = status
-	}
-}
-
-// Write implements http.ResponseWriter.
-func (h *held) Write(p []byte) (int, error) {
-	h.WriteHeader(http.StatusOK)
-	return h.body.Write(p)
-}
-
-// Flush implements http.Flusher.
-func (h *held) Flush() { h.WriteHeader(http.StatusOK) }

@@ -182,7 +182,9 @@ func (c *chart) columns(rows []numbered, scale func(float64) float64) {
 		}
 		// A name stands below its columns where there is room for it.
 		if room := int(group / 7); room >= 4 {
-			c.Ticks = append(c.Ticks, label{X: int(left + group*0.4), Y: chartHeight - 6, Text: short(r.name, room)})
+			// Of a path its end tells more.
+			name := r.name[strings.LastIndexByte(strings.TrimSuffix(r.name, "/"), '/')+1:]
+			c.Ticks = append(c.Ticks, label{X: int(left + group*0.4), Y: chartHeight - 6, Text: short(name, room)})
 		}
 	}
 	if len(c.Ticks) == 0 {

@@ -2,9 +2,7 @@ package web
 
 import (
 	"context"
-	"maps"
 	"net/url"
-	"slices"
 
 	"sluice/internal/client"
 	"sluice/internal/domain"
@@ -27,7 +25,7 @@ type field struct{ Name, Value string }
 func (*site) confirm(ctx context.Context, v *visit) (*page, error) {
 	q := v.r.URL.Query()
 	d := &confirmData{Action: v.r.PathValue("name")}
-	for _, name := range slices.Sorted(maps.Keys(q)) {
+	for _, name := range []string{"account", "error", "run", "type", "why"} {
 		if value := q.Get(name); value != "" {
 			d.Fields = append(d.Fields, field{name, value})
 		}
@@ -89,9 +87,9 @@ func (d *confirmData) countRuns(ctx context.Context, v *visit, q url.Values) err
 	})
 }
 
-// countedBatches is up to how many batches of a thousand are counted before somebody
-// is asked.
-const countedBatches = 10
+// countedBatches is up to how many batches are counted before somebody is asked: that
+// many can be counted while a person waits for a page.
+const countedBatches = 2
 
 func (d *confirmData) count(ask func(cursor string) (wire.BulkAnswer, error)) error {
 	cursor := ""

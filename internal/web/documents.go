@@ -130,7 +130,7 @@ func (s *dataPages) document(ctx context.Context, v *visit) (*page, error) {
 		return ""
 	}
 	d.Title = cmp.Or(known("title"), known("full_name"), known("name"), strings.SplitN(known("message"), "\n", 2)[0], id)
-	d.URL, d.Account = known("url"), cmp.Or(account, known("account"))
+	d.URL, d.Account = webAddress(known("url")), cmp.Or(account, known("account"))
 	if known("deleted") == "true" {
 		d.Gone = cmp.Or(known("gone_why"), "the upstream shows it no longer")
 	}
@@ -151,6 +151,16 @@ func (s *dataPages) document(ctx context.Context, v *visit) (*page, error) {
 		{"SQL", "SELECT * FROM " + kind + " WHERE account = " + literal(d.Account) + " AND id = " + literal(id)},
 	}
 	return &page{Title: short(d.Title, 80), Template: "document.html", Nav: "data", Data: d}, nil
+}
+
+// webAddress is an address that a page may lead to; "" for what an upstream calls so
+// and is something else, such as a script.
+func webAddress(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return ""
+	}
+	return text
 }
 
 // history finds what the feed of changes tells of the document.

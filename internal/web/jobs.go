@@ -70,7 +70,7 @@ func (s *site) job(ctx context.Context, v *visit) (*page, error) {
 		d.Run = &run.Run
 		if job.Status == domain.JobReady || job.Status == domain.JobPaused {
 			for _, w := range run.Waits {
-				text := words(w.Reason)
+				text := why(w.Reason)
 				if !w.Until.IsZero() {
 					text += " until " + w.Until.UTC().Format("15:04:05 UTC")
 				}

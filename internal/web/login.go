@@ -62,14 +62,18 @@ func (s *cookies) said(w http.ResponseWriter, r *http.Request) *flash {
 	return &flash{Text: string(text)}
 }
 
-// local is a path of the dashboard that somebody may be led to; others lead to the
-// first page.
+// local is a path of the dashboard that somebody may be led to, without detours that
+// could lead out of its prefix; others lead to the first page.
 func local(path string) string {
 	u, err := url.Parse(path)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n") {
+	if err != nil || len(path) > longestAddress || u.IsAbs() || u.Host != "" || u.Opaque != "" || !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "\\\r\n") {
 		return "/"
 	}
-	return path
+	address := cleanPath(u.EscapedPath())
+	if u.RawQuery != "" {
+		address += "?" + u.RawQuery
+	}
+	return address
 }
 
 func (s *site) loginPage(w http.ResponseWriter, r *http.Request) {
@@ -119,7 +123,7 @@ func (s *site) logout(w http.ResponseWriter, r *http.Request) {
 
 // fromOwnPage lets in forms of the dashboard's own pages alone, and reads them.
 func (s *site) fromOwnPage(w http.ResponseWriter, r *http.Request) bool {
-	if err := s.origins.Check(r); err != nil {
+	if err := s.origins.Check(r); err != nil && !fromProxied(r) {
 		s.fail(w, r, nil, domain.Errorf(domain.CodeUnauthorized, "this form was sent by another site, and nothing was done; open the dashboard and try there"))
 		return false
 	}
@@ -129,6 +133,15 @@ func (s *site) fromOwnPage(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	return true
+}
+
+// fromProxied says whether a form comes from a page that a proxy serves under another
+// name than the one that it calls the service by. A browser that tells where it sends
+// from tells that better; one that does not is believed what its proxy says, as no site
+// can have such a header sent by somebody else's browser.
+func fromProxied(r *http.Request) bool {
+	from, err := url.Parse(r.Header.Get("Origin"))
+	return err == nil && from.Host != "" && r.Header.Get("Sec-Fetch-Site") == "" && from.Host == r.Header.Get("X-Forwarded-Host")
 }
 
 // fromElsewhere says whether another site leads here. What it leads to is shown when

@@ -31,7 +31,11 @@ const (
 type overviewData struct {
 	Figures  figures
 	Accounts map[string]float64
-	Calls    line
+	// Jobs are those that have not ended by what becomes of them next, Pending all of
+	// them; Ended counts attempts of this process by their outcome.
+	Jobs, Ended []figure
+	Pending     float64
+	Calls       line
 	// Rate is the calls a second of the last seconds; nil while it is not known.
 	Rate     *float64
 	Runs     []engine.Progress
@@ -129,6 +133,13 @@ func (d *overviewData) readFigures(ctx context.Context, v *visit, rates *rateMet
 	d.Figures, d.Leads = f, f["sluice_scheduler_leads"] == 1
 	maps.Copy(d.Accounts, f.of("sluice_accounts", "state"))
 	d.Breakers = f.of("sluice_breaker_open", "part")
+	d.Jobs, d.Pending = pendingJobs(f)
+	outcomes := f.of("sluice_jobs_total", "outcome")
+	for _, name := range slices.Sorted(maps.Keys(outcomes)) {
+		if outcomes[name] > 0 {
+			d.Ended = append(d.Ended, figure{words(name), outcomes[name]})
+		}
+	}
 	curveOf := rates.take(v.now, f["sluice_calls_total"]+f["sluice_refresh_calls_total"])
 	d.Calls = curve(curveOf, 240, 44)
 	if n := len(curveOf); n > 0 {
@@ -141,6 +152,14 @@ func (d *overviewData) readFigures(ctx context.Context, v *visit, rates *rateMet
 		d.Rate = &mean
 	}
 	return nil
+}
+
+// pendingJobs are the jobs that have not ended by what becomes of them next. What is
+// neither handed out nor ready waits for a ration, an instant or a person.
+func pendingJobs(f figures) (jobs []figure, all float64) {
+	inHand, ready := f["sluice_dispatch_leased"], f["sluice_dispatch_ready"]
+	all = max(f["sluice_jobs_pending"], inHand+ready)
+	return []figure{{"in hand", inHand}, {"ready", ready}, {"waiting", all - inHand - ready}}, all
 }
 
 // readFailures finds the jobs that failed in the newest runs.

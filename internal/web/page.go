@@ -86,9 +86,18 @@ func (v *visit) query(name string) string { return strings.TrimSpace(v.r.URL.Que
 // May says whether whoever looks has a role.
 func (p *page) May(role string) bool { return p.Who.Role.Allows(access.Role(role)) }
 
+// longestAddress bounds addresses of pages: each form of a page has it. A statement may
+// be longer.
+const longestAddress = 8 << 10
+
 // page serves a view.
 func (s *site) page(show view) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.URL.RequestURI()) > longestAddress && r.URL.Path != "/data/sql" {
+			r.URL = &url.URL{Path: "/"}
+			s.lost(w, r, http.StatusRequestURITooLong, domain.Errorf(domain.CodeInvalid, "the address of the page is too long; ask for less"))
+			return
+		}
 		if fromElsewhere(r) {
 			s.render(w, r, http.StatusOK, &page{Title: "Sluice", Template: "elsewhere.html", Bare: true}, nil)
 			return
@@ -184,8 +193,6 @@ func (s *site) render(w http.ResponseWriter, r *http.Request, status int, p *pag
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Referrer-Policy", "same-origin")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
 	h.Set("Vary", "Accept")
 	w.WriteHeader(status)
 	// A reader that went away gets no more.

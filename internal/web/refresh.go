@@ -28,6 +28,18 @@ type refreshData struct {
 	Answer                *refresh.Answer
 }
 
+// Saved says how many requests were served by one that was under way already.
+func (d *refreshData) Saved() string {
+	all := 0.0
+	for _, n := range d.Coalesced {
+		all += n
+	}
+	if all == 0 {
+		return ""
+	}
+	return percent(all-d.Coalesced["published"], all) + " needed no call of their own"
+}
+
 func (s *site) refreshes(ctx context.Context, v *visit) (*page, error) {
 	d := &refreshData{Source: v.query("source"), Key: v.query("key")}
 	p := &page{Title: "Refresh", Template: "refresh.html", Nav: "refresh", Every: 5, Data: d}

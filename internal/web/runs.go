@@ -109,6 +109,18 @@ type pace struct {
 	Left, Made int64
 }
 
+// Says is how the two compare. What is a few percent apart is as forecast.
+func (p *pace) Says() string {
+	const apart = 10
+	switch {
+	case p.Calls > p.Time+apart:
+		return "ahead of an even pace: what is left has to wait"
+	case p.Time > p.Calls+apart:
+		return "behind an even pace: what is left goes faster"
+	}
+	return "at an even pace"
+}
+
 // paceOf is nil where nothing is forecast.
 func paceOf(r wire.RunDetail, now time.Time) *pace {
 	if r.Forecast == nil || r.ETA.IsZero() || !r.ETA.After(r.CreatedAt) {

@@ -98,6 +98,16 @@ func (s *cookies) find(r *http.Request) session {
 	return found
 }
 
+// lasts says whether a login of that name has not ended. While the store does not
+// answer, it goes on.
+func (s *cookies) lasts(ctx context.Context, name string) bool {
+	kept, err := s.sessions.Get(ctx, record.Session, name)
+	if domain.CodeOf(err) == domain.CodeNotFound {
+		return false
+	}
+	return err != nil || s.now().Before(kept.Expires)
+}
+
 // keysOf are the name under which a session is kept and what opens it, both made of
 // the secret in the cookie, neither of which tells the other.
 func keysOf(secret []byte) (name string, box cipher.AEAD) {

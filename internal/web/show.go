@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"math"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func (s *shown) functions() template.FuncMap {
 		"link": s.link, "asset": func(name string) string { return s.prefix + s.assets[name] }, "at": s.at, "until": s.until, "ago": func(t time.Time) string { return span(s.now().Sub(t)) },
 		"n": number, "seconds": func(s *float64) string { return span(time.Duration(*s * float64(time.Second))) }, "span": span, "bytes": bytesText, "tone": tone, "runtone": runTone, "lost": lost, "percent": percent, "pretty": pretty, "short": short,
 		"words": words, "list": func(items ...any) []any { return items }, "key": newKey, "join": strings.Join,
-		"dict": dict, "params": params, "value": value, "count": counted, "instant": instantText, "float": func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
+		"dict": dict, "params": params, "value": value, "why": why, "bucket": bucketOf, "share": share, "left": leftTone, "timed": s.timed, "minus": func(a, b int64) int64 { return a - b }, "count": counted, "instant": instantText, "float": func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
 	}
 }
 
@@ -168,6 +169,49 @@ func percent(part, whole any) string {
 	return strconv.Itoa(int(math.Floor(100*p/w))) + "\u202f%"
 }
 
+// share is a part of a whole as the width of a gauge, of a hundred. What is more than
+// nothing is seen.
+func share(part, whole any) string {
+	p, w := asFloat(part), asFloat(whole)
+	if p <= 0 || w <= 0 {
+		return "0"
+	}
+	return strconv.FormatFloat(min(100, max(1, 100*p/w)), 'f', 1, 64)
+}
+
+// leftTone is the colour of what is left of a ration.
+func leftTone(left, limit any) string {
+	switch l, all := asFloat(left), asFloat(limit); {
+	case all <= 0:
+		return ""
+	case l <= 0:
+		return "bad"
+	case l < all/10:
+		return "warn"
+	}
+	return ""
+}
+
+// instants are those in a text for people.
+var instants = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)\b`)
+
+// timed shows a text with its instants as people see them elsewhere.
+func (s *shown) timed(text string) template.HTML {
+	var b strings.Builder
+	last := 0
+	for _, at := range instants.FindAllStringIndex(text, -1) {
+		t, err := time.Parse(time.RFC3339, text[at[0]:at[1]])
+		if err != nil {
+			continue
+		}
+		b.WriteString(template.HTMLEscapeString(strings.TrimSuffix(text[last:at[0]], "at ")))
+		b.WriteString(string(s.at(t)))
+		last = at[1]
+	}
+	b.WriteString(template.HTMLEscapeString(text[last:]))
+	return template.HTML(b.String()) //nolint:gosec // made of escaped text and of times
+}
+
 func asFloat(v any) float64 {
 	f, err := strconv.ParseFloat(fmt.Sprint(v), 64)
 	if err != nil {
@@ -207,6 +251,31 @@ func runTone(r domain.Run) string {
 
 // lost says whether a run has completed without jobs that were dropped.
 func lost(r domain.Run) bool { return r.Status == domain.RunCompleted && r.Canceled > 0 }
+
+// reasons are what runs and rations wait for, in words. What is not here is said as it
+// is: it is a sentence already, such as why an account is paused.
+var reasons = map[string]string{
+	"primary": "its ration is used up", "spent": "its ration is used up", "floor": "what is left of its ration is kept for its owner", "kept": "what is left of its ration is kept for its owner",
+	"floor_all": "its whole ration is kept for its owner", "concurrency": "as many calls as may be are under way", "concurrent": "as many calls as may be are under way",
+	"points": "its points of this minute are used up", "retry_after": "the upstream wants to be left alone", "parked": "the upstream wants to be left alone", "hours": "these hours are kept for its owner",
+	"backoff": "the upstream refused, and did not say for how long", "trial": "one call goes first",
+}
+
+// why says what something waits for.
+func why(reason any) string {
+	if text, known := reasons[fmt.Sprint(reason)]; known {
+		return text
+	}
+	return fmt.Sprint(reason)
+}
+
+// bucketOf names the ration of a lane, before what it waits for; "" for what is none.
+func bucketOf(lane string) string {
+	if i := strings.LastIndexByte(lane, '/'); i >= 0 {
+		return lane[i+1:] + ": "
+	}
+	return ""
+}
 
 // words makes a state readable: NOT_FOUND is not found.
 func words(v any) string {

@@ -28,6 +28,7 @@ import (
 
 	"sluice/internal/config"
 	"sluice/internal/domain"
+	"sluice/internal/httpapi/answer"
 	"sluice/internal/record"
 	"sluice/internal/source"
 )
@@ -96,6 +97,7 @@ func New(api http.Handler, o Options) http.Handler {
 
 // serve decides whose a request is.
 func (s *site) serve(w http.ResponseWriter, r *http.Request) {
+	guardAnswer(w.Header())
 	r, clean := s.inner(r)
 	if !clean {
 		http.Redirect(w, r, s.Prefix+r.URL.RequestURI(), http.StatusTemporaryRedirect)
@@ -106,18 +108,34 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case mine:
 		s.mux.ServeHTTP(w, s.known(r))
-	case r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/api/v1/") && r.Header.Get("Authorization") == "":
+	case r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/api/v1/") && r.Header.Get("Authorization") == "" && !fromElsewhere(r):
 		// Downloads and event streams of a page: what only reads may be asked for with
-		// the cookie, which other sites cannot have sent.
-		if token := tokenOf(s.known(r)); token != "" {
-			r = withToken(r, token)
-		}
-		s.api.ServeHTTP(w, r)
+		// the cookie. Other sites cannot have it sent, but other ports of the host can.
+		s.readAPI(w, s.known(r))
 	case wantsPage(r) && !strings.HasPrefix(r.URL.Path, "/api/"):
 		s.otherwise(w, s.known(r))
 	default:
 		s.api.ServeHTTP(w, r)
 	}
+}
+
+// guardAnswer keeps other sites from showing, including or opening what is answered.
+func guardAnswer(h http.Header) {
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+}
+
+// readAPI answers what a page reads of the API, as long as its login lasts.
+func (s *site) readAPI(w http.ResponseWriter, r *http.Request) {
+	in := sessionOf(r)
+	if in.token == "" {
+		s.api.ServeHTTP(w, r)
+		return
+	}
+	answer.While(func(ctx context.Context) bool { return s.lasts(ctx, in.name) }, s.api, w, withToken(r, in.token))
 }
 
 // inner is a request without the prefix, which some proxies take away and others
@@ -128,10 +146,7 @@ func (s *site) inner(r *http.Request) (_ *http.Request, clean bool) {
 	if rest, has := strings.CutPrefix(escaped, s.Prefix); has && (rest == "" || rest[0] == '/') {
 		escaped = "/" + strings.TrimPrefix(rest, "/")
 	}
-	should := path.Clean(escaped)
-	if strings.HasSuffix(escaped, "/") && should != "/" {
-		should += "/"
-	}
+	should := cleanPath(escaped)
 	if should == r.URL.EscapedPath() {
 		return r, true
 	}
@@ -145,6 +160,18 @@ func (s *site) inner(r *http.Request) (_ *http.Request, clean bool) {
 	return r, should == escaped
 }
 
+// cleanPath is a path without detours, also without those that are written with
+// percent signs, and with the slash at its end.
+func cleanPath(escaped string) string {
+	should := path.Clean("/" + dots.Replace(escaped))
+	if strings.HasSuffix(escaped, "/") && should != "/" {
+		should += "/"
+	}
+	return should
+}
+
+var dots = strings.NewReplacer("%2e", ".", "%2E", ".")
+
 // otherwise shows people, and not JSON, that there is no such page, or that it is
 // not for what they do.
 func (s *site) otherwise(w http.ResponseWriter, r *http.Request) {
@@ -157,19 +184,19 @@ func (s *site) otherwise(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	answer := &held{header: http.Header{}}
-	s.api.ServeHTTP(answer, r)
-	if answer.status != http.StatusNotFound && answer.status != http.StatusMethodNotAllowed {
-		maps.Copy(w.Header(), answer.header)
-		w.WriteHeader(answer.status)
+	got := &answer.Held{}
+	s.api.ServeHTTP(got, r)
+	if got.Ended().Status != http.StatusNotFound && got.Status != http.StatusMethodNotAllowed {
+		maps.Copy(w.Header(), got.Header())
+		w.WriteHeader(got.Status)
 		// A reader that went away gets no more.
-		_, _ = w.Write(answer.body.Bytes())
+		_, _ = w.Write(got.Body.Bytes())
 		return
 	}
-	if allow := answer.header.Get("Allow"); allow != "" {
+	if allow := got.Header().Get("Allow"); allow != "" {
 		w.Header().Set("Allow", allow)
 	}
-	s.lost(w, r, answer.status, domain.Errorf(domain.CodeNotFound, "there is no page %s", short(r.URL.Path, 100)))
+	s.lost(w, r, got.Status, domain.Errorf(domain.CodeNotFound, "there is no page %s", short(r.URL.Path, 100)))
 }
 
 // shownMethod is the method of a request, if it is one that people know.

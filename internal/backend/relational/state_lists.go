@@ -116,14 +116,28 @@ func (s *listStore) ListRuns(ctx context.Context, q state.RunList) (state.Page[d
 
 // ListJobs implements state.Lists.
 func (s *listStore) ListJobs(ctx context.Context, q state.JobList) (state.Page[domain.Job], error) {
-	w := jobWalk(&q)
-	var found []domain.Job
-	bound, err := w.page(ctx, s.db, jobColumns, q.After, q.Limit, func(r *sql.Rows) error {
-		j, err := scanJob(r)
-		found = append(found, j)
+	return listJobs(ctx, s.db, &q, jobColumns, scanJob, func(j *domain.Job) int64 { return j.ID })
+}
+
+// ListJobIDs implements state.Lists.
+func (s *listStore) ListJobIDs(ctx context.Context, q state.JobList) (state.Page[int64], error) {
+	return listJobs(ctx, s.db, &q, "id", scanID, func(id *int64) int64 { return *id })
+}
+
+func scanID(r *sql.Rows) (id int64, err error) {
+	err = r.Scan(&id)
+	return id, err
+}
+
+// listJobs reads a page of jobs, of each what scan makes of some columns.
+func listJobs[T any](ctx context.Context, db *DB, q *state.JobList, columns string, scan func(*sql.Rows) (T, error), position func(*T) int64) (state.Page[T], error) {
+	var found []T
+	bound, err := jobWalk(q).page(ctx, db, columns, q.After, q.Limit, func(r *sql.Rows) error {
+		one, err := scan(r)
+		found = append(found, one)
 		return err
 	})
-	return state.MakePage(found, q.Limit, bound, func(j *domain.Job) int64 { return j.ID }), err
+	return state.MakePage(found, q.Limit, bound, position), err
 }
 
 // jobWalk is the way to the jobs that are asked for.

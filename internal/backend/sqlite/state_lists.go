@@ -120,12 +120,22 @@ func (s *listStore) ListRuns(ctx context.Context, q state.RunList) (page state.P
 }
 
 // ListJobs implements state.Lists.
-func (s *listStore) ListJobs(ctx context.Context, q state.JobList) (page state.Page[domain.Job], err error) {
-	w := jobWalk(&q)
-	err = s.db.Read(ctx, func(c *driver.Conn) error {
-		var found []domain.Job
-		bound, err := w.page(c, jobColumns, q.After, q.Limit, func(r *driver.Stmt) { found = append(found, scanJob(r)) })
-		page = state.MakePage(found, q.Limit, bound, func(j *domain.Job) int64 { return j.ID })
+func (s *listStore) ListJobs(ctx context.Context, q state.JobList) (state.Page[domain.Job], error) {
+	return jobPage(ctx, s.db, &q, jobColumns, scanJob, func(j *domain.Job) int64 { return j.ID })
+}
+
+// ListJobIDs implements state.Lists.
+func (s *listStore) ListJobIDs(ctx context.Context, q state.JobList) (state.Page[int64], error) {
+	return jobPage(ctx, s.db, &q, "id", func(r *driver.Stmt) int64 { return r.ColumnInt64(0) }, func(id *int64) int64 { return *id })
+}
+
+// jobPage reads a page of jobs, of each what scan makes of some columns.
+func jobPage[T any](ctx context.Context, db *DB, q *state.JobList, columns string, scan func(*driver.Stmt) T, position func(*T) int64) (page state.Page[T], err error) {
+	w := jobWalk(q)
+	err = db.Read(ctx, func(c *driver.Conn) error {
+		var found []T
+		bound, err := w.page(c, columns, q.After, q.Limit, func(r *driver.Stmt) { found = append(found, scan(r)) })
+		page = state.MakePage(found, q.Limit, bound, position)
 		return err
 	})
 	return page, err

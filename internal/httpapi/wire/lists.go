@@ -151,7 +151,7 @@ type JobsRequest struct {
 	Source  string `json:"source,omitempty" maxLength:"50" doc:"Where a login is looked up"`
 	Type    string `json:"type,omitempty" maxLength:"255" doc:"Only of this type, such as REPO_ISSUES"`
 	Error   string `json:"error,omitempty" maxLength:"32" doc:"Only those that failed for this reason, such as server or timeout"`
-	DryRun  bool   `json:"dry_run,omitempty" doc:"Only say how many"`
+	DryRun  bool   `json:"dry_run,omitempty" doc:"Only say how many: up to 5,000 are counted with each request"`
 	Cursor  string `json:"cursor,omitempty" maxLength:"100" doc:"Where an earlier answer ended"`
 	Limit   int    `json:"limit,omitempty" minimum:"1" maximum:"1000" default:"1000" doc:"How many at most, before the answer; next_cursor goes on"`
 }

@@ -38,6 +38,10 @@ type browserTab struct {
 	mu      sync.Mutex
 	console []string
 	hosts   []string
+	// events are the streams of events that are open; changed is closed when they are
+	// others.
+	events  map[network.RequestID]bool
+	changed chan struct{}
 }
 
 // open starts a browser for the pages at an address.
@@ -65,7 +69,7 @@ func open(t *testing.T, base string) *browserTab {
 		cancel()
 		_ = os.RemoveAll(profile)
 	})
-	b := &browserTab{t: t, ctx: ctx, base: base}
+	b := &browserTab{t: t, ctx: ctx, base: base, events: map[network.RequestID]bool{}, changed: make(chan struct{})}
 	chromedp.ListenTarget(ctx, b.heard)
 	b.do(network.Enable(), log.Enable(), runtime.Enable())
 	return b
@@ -83,11 +87,30 @@ func (b *browserTab) heard(event any) {
 		b.console = append(b.console, "exception "+e.ExceptionDetails.Error())
 	case *log.EventEntryAdded:
 		b.console = append(b.console, string(e.Entry.Level)+" "+e.Entry.Text+" "+e.Entry.URL)
+	case *network.EventLoadingFailed:
+		b.streaming(e.RequestID, false)
+	case *network.EventLoadingFinished:
+		b.streaming(e.RequestID, false)
 	case *network.EventRequestWillBeSent:
+		if e.Type == network.ResourceTypeEventSource {
+			b.streaming(e.RequestID, true)
+		}
 		if u, err := url.Parse(e.Request.URL); err == nil && u.Host != "" && !slices.Contains(b.hosts, u.Host) {
 			b.hosts = append(b.hosts, u.Host)
 		}
 	}
+}
+
+// streaming notes whether a request is an open stream of events.
+func (b *browserTab) streaming(id network.RequestID, open bool) {
+	if b.events[id] == open {
+		return
+	}
+	if delete(b.events, id); open {
+		b.events[id] = true
+	}
+	close(b.changed)
+	b.changed = make(chan struct{})
 }
 
 // do carries out actions that must succeed.

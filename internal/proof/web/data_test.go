@@ -70,3 +70,41 @@ func copied(t *testing.T, b *browserTab) {
 		t.Errorf("copied was %q", text)
 	}
 }
+
+// overTime draws months from an example, keeps it under a name, and finds it drawn there.
+func overTime(t *testing.T, b *browserTab) {
+	b.t = t
+	const drawn = `document.querySelector(".chart polyline")?.getAttribute("points").split(" ").length > 2 && document.querySelectorAll(".chart text").length > 3`
+	b.goTo("/data/sql")
+	b.press(`a[href*="month"]`)
+	if !b.is(drawn) {
+		t.Errorf("months are not drawn: %s", b.says("main"))
+	}
+	b.do(chromedp.Click("details summary", chromedp.ByQuery))
+	b.fill("details [name=name]", "months")
+	b.press("details button")
+	b.sees("Query months is saved")
+	if !b.is(`location.search === "?query=months" && ` + drawn) {
+		t.Error("the saved query is not drawn")
+	}
+	b.press("#saved form button")
+	b.sees("is forgotten")
+}
+
+// downloaded takes what the links of a list lead to.
+func downloaded(t *testing.T, w *world, b *browserTab) {
+	b.t = t
+	var want struct{ Items []json.RawMessage }
+	if err := json.Unmarshal([]byte(w.Get("/api/v1/documents/issues?state=closed&limit=1000")), &want); err != nil || len(want.Items) == 0 {
+		t.Fatalf("%v %v", want, err)
+	}
+	b.goTo("/data?kind=issues&state=closed")
+	var csv, lines int
+	var parquet string
+	b.do(chromedp.Evaluate(`fetch(document.querySelector('a[download$=".jsonl"]').href).then((r) => r.text()).then((t) => t.trim().split("\n").filter((l) => JSON.parse(l)).length)`, &lines, chromedp.EvalAsValue, awaited))
+	b.do(chromedp.Evaluate(`fetch(document.querySelector('a[download$=".csv"]').href).then((r) => r.text()).then((t) => t.trim().split("\n").length - 1)`, &csv, chromedp.EvalAsValue, awaited))
+	b.do(chromedp.Evaluate(`fetch(document.querySelector('a[download$=".parquet"]').href).then((r) => r.text()).then((t) => t.slice(0, 4) + t.slice(-4))`, &parquet, chromedp.EvalAsValue, awaited))
+	if lines != len(want.Items) || csv < len(want.Items) || parquet != "PAR1PAR1" {
+		t.Errorf("%d lines of JSON and %d of CSV for %d documents; Parquet is %q", lines, csv, len(want.Items), parquet)
+	}
+}

@@ -58,11 +58,18 @@ func TestDashboard(t *testing.T) {
 	t.Run("a search finds what the API finds", func(t *testing.T) { searched(t, w, b) })
 	t.Run("filters survive a reload", func(t *testing.T) { filtered(t, b) })
 	t.Run("a refused form keeps what was typed", func(t *testing.T) { keepsTyped(t, b) })
+	t.Run("charts over time from a saved query", func(t *testing.T) { overTime(t, b) })
+	t.Run("downloads have what the list has", func(t *testing.T) { downloaded(t, w, b) })
+	t.Run("refused batches of a sink", func(t *testing.T) { letters(t, w, b) })
+	t.Run("texts of others do nothing", func(t *testing.T) { inert(t, w, b) })
+	t.Run("a tab that nobody sees has no stream", func(t *testing.T) { unseen(t, b) })
+	t.Run("an account is paused, planned and purged", func(t *testing.T) { looksAfter(t, w, b, logins[1]) })
 	t.Run("phones need not scroll sideways", func(t *testing.T) { fitsPhones(t, b, logins[0]) })
 	t.Run("pause", func(t *testing.T) { paused(t, b) })
 	b.t = t
 	b.wasQuiet()
 	t.Run("who may only read cannot act", func(t *testing.T) { readsOnly(t, w) })
+	t.Run("logging out ends it everywhere", func(t *testing.T) { loggedOut(t, w) })
 }
 
 func needsToken(t *testing.T, w *world, b *browserTab) {
@@ -137,6 +144,10 @@ func retriedInBulk(t *testing.T, w *world, b *browserTab, login string) {
 	w.collected(login)
 	b.goTo(fmt.Sprintf("/runs/%d", w.failed))
 	b.sees("Failures by cause")
+	// The ledger has what is known, stored and failed of each resource.
+	if !b.is(`[...document.querySelectorAll("th")].map((h) => h.innerText).join().includes("Known,Stored,Failed") && document.querySelector(".spark polyline") !== null`) {
+		t.Error("there is no ledger, or no curve")
+	}
 	b.press(".acts button")
 	b.sees("1 failed jobs match")
 	b.press("form button.primary")
@@ -153,6 +164,15 @@ func canceled(t *testing.T, w *world, b *browserTab, login string) {
 	b.goTo("/accounts/" + login)
 	b.press(`form[action$="/start-run"] button`)
 	b.sees("has begun")
+	// What it forecasts stands beside what has come of it, and it can be hurried.
+	b.sees("Forecast and reality")
+	b.press(`form[action$="/set-priority"] button`)
+	b.sees("has priority")
+	b.goTo("/")
+	b.do(chromedp.PollFunction(`(login) => document.querySelector("#part-runs").innerText.includes(login)`, nil, chromedp.WithPollingArgs(login), chromedp.WithPollingTimeout(patience)))
+	if !b.is(`Number(document.querySelector("#part-jobs tbody tr:first-child .num").innerText) > 0`) {
+		t.Errorf("no job is in hand: %s", b.says("#part-jobs"))
+	}
 	b.goTo("/jobs?account=" + login)
 	b.press(`a[href*="/confirm/cancel-jobs"]`)
 	b.sees("jobs that have not ended match")

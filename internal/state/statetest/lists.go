@@ -146,6 +146,14 @@ func (x *fixture) listedJobs(q state.JobList) []int64 {
 	return out
 }
 
+func (x *fixture) listedJobIDs(q state.JobList) []int64 {
+	x.Helper()
+	return append([]int64{}, all(x, q.Limit, func(after int64) (state.Page[int64], error) {
+		q.After = after
+		return x.ListJobIDs(x.Context(), q)
+	})...)
+}
+
 // listJobs tries every combination of filters against all jobs.
 func listJobs(x *fixture) {
 	jobs := manyJobs(x)
@@ -167,6 +175,9 @@ func listJobs(x *fixture) {
 						}
 						if got := x.listedJobs(q); !slices.Equal(got, expected) {
 							x.Fatalf("%+v: got %v, want %v", q, got, expected)
+						}
+						if got := x.listedJobIDs(q); !slices.Equal(got, expected) {
+							x.Fatalf("%+v: got the ids %v, want %v", q, got, expected)
 						}
 					}
 				}
@@ -203,6 +214,7 @@ func listJobsBounded(x *fixture) {
 			x.Fatalf("%+v: the first page has %d jobs and goes on after %d", q, len(page.Items), page.Next)
 		}
 		want(x, "in the end", x.listedJobs(q), []int64{last})
+		want(x, "by ids", x.listedJobIDs(q), []int64{last})
 	}
 }
 

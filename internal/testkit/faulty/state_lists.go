@@ -22,6 +22,11 @@ func (s *State) ListJobs(ctx context.Context, q state.JobList) (state.Page[domai
 	return get(ctx, s.plan, "ListJobs", func() (state.Page[domain.Job], error) { return s.inner.ListJobs(ctx, q) })
 }
 
+// ListJobIDs implements state.Lists.
+func (s *State) ListJobIDs(ctx context.Context, q state.JobList) (state.Page[int64], error) {
+	return get(ctx, s.plan, "ListJobIDs", func() (state.Page[int64], error) { return s.inner.ListJobIDs(ctx, q) })
+}
+
 // AccountsOf implements state.Lists.
 func (s *State) AccountsOf(ctx context.Context, owners []string, most int) ([]domain.Account, error) {
 	return get(ctx, s.plan, "AccountsOf", func() ([]domain.Account, error) { return s.inner.AccountsOf(ctx, owners, most) })

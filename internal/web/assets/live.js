@@ -99,7 +99,7 @@
   }
 
   function connect() {
-    if (!stream || source || paused) return;
+    if (!stream || source || paused || document.hidden) return;
     source = new EventSource(stream);
     const mine = source;
     source.onopen = () => { broken = false; show(); soon(); };
@@ -181,7 +181,13 @@
     const field = document.querySelector(".filters input");
     if (field) { e.preventDefault(); field.focus(); }
   });
-  document.addEventListener("visibilitychange", () => { if (!document.hidden && pending) soon(); });
+  // A browser has few connections for a host, and a stream takes one: tabs that nobody
+  // sees give theirs back.
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) { disconnect(); return; }
+    connect();
+    if (stream || pending) soon();
+  });
   window.addEventListener("pagehide", disconnect);
   if (every) setInterval(() => { if (!document.hidden) soon(); }, every);
   setInterval(tick, 1000);

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -48,12 +49,25 @@ func (s *Documents) write(c *driver.Conn, in *tables.Chosen[[]packedDocuments], 
 	if err != nil {
 		return err
 	}
-	return s.columns.insert.Run(c, len(places), func(stmt *driver.Stmt, base, i int) {
-		place := places[i]
-		d := &in.Docs[place]
-		bindDocument(stmt, base, d, tables.Place{Chunk: chunk, Start: p.starts[place-p.from], Size: len(d.Raw)}, in.Held[place].Content)
-		s.columns.bindOwn(stmt, base+len(fieldColumns), d)
-	}, nil)
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(in.Docs[a].Kind, in.Docs[b].Kind) })
+	for len(places) > 0 {
+		kind, n := in.Docs[places[0]].Kind, 1
+		for n < len(places) && in.Docs[places[n]].Kind == kind {
+			n++
+		}
+		columns, of := s.columns.of(kind), places[:n]
+		err := columns.insert.Run(c, n, func(stmt *driver.Stmt, base, i int) {
+			place := of[i]
+			d := &in.Docs[place]
+			bindDocument(stmt, base, d, tables.Place{Chunk: chunk, Start: p.starts[place-p.from], Size: len(d.Raw)}, in.Held[place].Content)
+			columns.bindOwn(stmt, base+len(fieldColumns), d)
+		}, nil)
+		if err != nil {
+			return err
+		}
+		places = places[n:]
+	}
+	return nil
 }
 
 // markSeen notes that documents were seen, be it as older copies: also those prove

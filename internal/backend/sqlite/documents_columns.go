@@ -78,8 +78,10 @@ type documentColumns struct {
 
 // writtenColumns are what is written of documents: fieldColumns, and then own.
 type writtenColumns struct {
-	own    tables.Own
-	insert *Insert
+	own tables.Own
+	// create is for documents that are not there, and upsert, with one row, for others.
+	create *Insert
+	upsert string
 }
 
 // readColumns are what is read of documents.
@@ -102,7 +104,15 @@ func newDocumentColumns(kinds document.Kinds, own tables.Own) documentColumns {
 
 func newWrittenColumns(own tables.Own) *writtenColumns {
 	columns := append(append([]string{}, fieldColumns...), own.Names()...)
-	return &writtenColumns{own, NewInsert("INSERT INTO document ("+strings.Join(columns, ", ")+")", newerWins(columns), len(columns))}
+	into := "INTO document (" + strings.Join(columns, ", ") + ")"
+	return &writtenColumns{
+		own: own,
+		// A statement of several rows that could be undone alone copies every page before
+		// it changes it, which takes half as long as storing the rows. If one fails, its
+		// request is undone as a whole.
+		create: NewInsert("INSERT OR FAIL "+into, "", len(columns)),
+		upsert: "INSERT " + into + " VALUES (?" + strings.Repeat(", ?", len(columns)-1) + ") " + newerWins(columns),
+	}
 }
 
 // of are what is written of documents of a kind.

@@ -19,6 +19,9 @@ type ListFactory struct {
 	Open func(t *testing.T, kinds document.Kinds) ListStore
 	// Few says that a call takes long: one example in several is tried.
 	Few bool
+	// Authors says that pages of what an author has made are full, except for the last,
+	// as long as that is not very much.
+	Authors bool
 }
 
 // ListStore is a store that lists what it holds.
@@ -31,12 +34,12 @@ type ListStore interface {
 func RunLists(t *testing.T, f ListFactory) {
 	for name, check := range map[string]func(*listing){
 		"Examples": listExamples, "Random": listRandom, "LooksAreBounded": listBounded, "Refused": listRefused, "Payloads": listPayloads,
-		"EverythingOfSparseFilters": listSparse, "LongNames": listLongNames, "ManyAccounts": listManyAccounts,
+		"EverythingOfSparseFilters": listSparse, "LongNames": listLongNames, "ManyAccounts": listManyAccounts, "Authors": listAuthors,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kinds := listKinds()
-			check(&listing{fixture: &fixture{TB: t}, store: f.Open(t, kinds), model: NewMemory(kinds), few: f.Few})
+			check(&listing{fixture: &fixture{TB: t}, store: f.Open(t, kinds), model: NewMemory(kinds), few: f.Few, authors: f.Authors})
 		})
 	}
 }
@@ -47,7 +50,9 @@ type listing struct {
 	store ListStore
 	model *Memory
 	few   bool
-	tried int
+	// authors is ListFactory.Authors.
+	authors bool
+	tried   int
 }
 
 // skips says that an example is left out, if calls take long.

@@ -22,12 +22,14 @@ var dialect = &relational.Dialect{
 	LongText:      "LONGTEXT",
 	Views:         views.MySQL(),
 	ReplaceView:   replaceView,
-	Upsert:        upsert,
-	Refuse:        refuse,
-	Exactly:       exactly,
-	Classify:      classify,
-	TryLock:       func(ctx context.Context, conn *sql.Conn, name string) (bool, error) { return lock(ctx, conn, name, 0) },
-	Unlock:        unlock,
+	// The column folds more letters than A to Z.
+	AuthorIs: "d.author_key = LOWER(?)",
+	Upsert:   upsert,
+	Refuse:   refuse,
+	Exactly:  exactly,
+	Classify: classify,
+	TryLock:  func(ctx context.Context, conn *sql.Conn, name string) (bool, error) { return lock(ctx, conn, name, 0) },
+	Unlock:   unlock,
 }
 
 // newColumn is a column of a row that was to be inserted.

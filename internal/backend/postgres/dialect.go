@@ -19,6 +19,7 @@ var dialect = &relational.Dialect{
 	LongText:             `TEXT COLLATE "C"`,
 	Views:                views.PostgreSQL(),
 	ReplaceView:          replaceView,
+	AuthorIs:             "LOWER(LEFT(d.author, 100)) = ?",
 	RowsOnce:             true,
 	ErrorEndsTransaction: true,
 	Upsert:               upsert,

@@ -60,6 +60,9 @@ type Dialect struct {
 	// that stays, and so does its note.
 	Views       *views.Dialect
 	ReplaceView func(v *views.View, definition string) []*Statement
+	// AuthorIs is a condition that the index document_author answers: that a row of
+	// document d is of the author ?, which is cut and folded as tables.Author says.
+	AuthorIs string
 	// RowsOnce says that an INSERT which changes rows that are there must not
 	// have two rows of one key.
 	RowsOnce bool

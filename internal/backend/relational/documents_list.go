@@ -3,6 +3,7 @@ package relational
 import (
 	"context"
 	"database/sql"
+	"strings"
 
 	"sluice/internal/document"
 	"sluice/internal/document/tables"
@@ -15,7 +16,7 @@ func (s *Documents) lister() tables.Lister {
 }
 
 // listStatement is a statement of a list.
-func listStatement(q *tables.SQL) *Statement {
+func listStatement(d *Dialect, q *tables.SQL) *Statement {
 	var out Statement
 	for _, part := range q.Parts {
 		out.Write(part.Text)
@@ -28,6 +29,9 @@ func listStatement(q *tables.SQL) *Statement {
 			out.Blob(keyOf(string(v), kindWidth))
 		case tables.Name:
 			out.Blob(keyOf(string(v), nameWidth))
+		case tables.Author:
+			before, after, _ := strings.Cut(d.AuthorIs, "?")
+			out.Write(before).Text(v.Key()).Write(after)
 		case tables.Contains:
 			out.Write("POSITION(").Text(v.Text).Write(" IN " + v.Column + ") > 0")
 		case tables.Index:
@@ -43,7 +47,7 @@ func listStatement(q *tables.SQL) *Statement {
 
 func (s *Documents) listEntries(ctx context.Context, q *tables.SQL, each func(tables.Entry)) error {
 	var entries []tables.Entry
-	err := s.db.Run(ctx, listStatement(q), func(r *sql.Rows) error {
+	err := s.db.Run(ctx, listStatement(s.db.options.Dialect, q), func(r *sql.Rows) error {
 		var e tables.Entry
 		var selected int64
 		err := r.Scan(&e.Account, &e.Name, &e.At, &selected)
@@ -76,7 +80,7 @@ func (s *Documents) wholeName(ctx context.Context, e *tables.Entry) (name string
 }
 
 func (s *Documents) listNumbers(ctx context.Context, q *tables.SQL, each func(a, b int64)) error {
-	return s.db.Run(ctx, listStatement(q), func(r *sql.Rows) error {
+	return s.db.Run(ctx, listStatement(s.db.options.Dialect, q), func(r *sql.Rows) error {
 		var a, b int64
 		err := r.Scan(&a, &b)
 		each(a, b)

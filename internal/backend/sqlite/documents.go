@@ -39,7 +39,7 @@ func NewDocuments(ctx context.Context, db *DB, kinds document.Kinds) (*Documents
 	if err := db.makeViews(ctx, kinds); err != nil {
 		return nil, err
 	}
-	s := &Documents{db: db, kinds: kinds, columns: newDocumentColumns(own)}
+	s := &Documents{db: db, kinds: kinds, columns: newDocumentColumns(kinds, own)}
 	s.Store = tables.NewStore(kinds, payloads, tables.Rows[*driver.Conn, []packedDocuments]{
 		Transact: db.Write, Pack: s.pack, Homes: homes, Held: heldOf, Unseen: unseen, Inside: inside, Store: s.store, Seen: markSeen, Sight: sight,
 		FlagRepository: flagRepository, FlagUnseen: flagUnseen, Own: s.ownValues, Fill: s.fill, Log: writeLog, Feed: s.feedRows(),

@@ -68,9 +68,20 @@ const absenceWidth = 6
 // documentColumns are the columns of a store: those of its fields, absences, and
 // then the sources' own.
 type documentColumns struct {
-	own    tables.Own
-	all    readColumns
-	insert *Insert
+	own tables.Own
+	all readColumns
+	// written are what is written of documents of each kind, and plain of those that
+	// have nothing of their own: a column costs time in every row, also one that is null.
+	written map[document.Kind]*writtenColumns
+	plain   *writtenColumns
+}
+
+// writtenColumns are what is written of documents: fieldColumns, and then own.
+type writtenColumns struct {
+	own tables.Own
+	// create is for documents that are not there, and upsert, with one row, for others.
+	create *Insert
+	upsert string
 }
 
 // readColumns are what is read of documents.
@@ -81,12 +92,35 @@ type readColumns struct {
 	count int
 }
 
-func newDocumentColumns(own tables.Own) documentColumns {
-	written := append(append([]string{}, fieldColumns...), own.Names()...)
-	return documentColumns{
-		own: own, all: newReadColumns(own),
-		insert: NewInsert("INSERT INTO document ("+strings.Join(written, ", ")+")", newerWins(written), len(written)),
+func newDocumentColumns(kinds document.Kinds, own tables.Own) documentColumns {
+	dc := documentColumns{own: own, all: newReadColumns(own), written: map[document.Kind]*writtenColumns{}, plain: newWrittenColumns(nil)}
+	for i := range kinds {
+		if of := own.Of(kinds, kinds[i].Kind); len(of) > 0 {
+			dc.written[kinds[i].Kind] = newWrittenColumns(of)
+		}
 	}
+	return dc
+}
+
+func newWrittenColumns(own tables.Own) *writtenColumns {
+	columns := append(append([]string{}, fieldColumns...), own.Names()...)
+	into := "INTO document (" + strings.Join(columns, ", ") + ")"
+	return &writtenColumns{
+		own: own,
+		// A statement of several rows that could be undone alone copies every page before
+		// it changes it, which takes half as long as storing the rows. If one fails, its
+		// request is undone as a whole.
+		create: NewInsert("INSERT OR FAIL "+into, "", len(columns)),
+		upsert: "INSERT " + into + " VALUES (?" + strings.Repeat(", ?", len(columns)-1) + ") " + newerWins(columns),
+	}
+}
+
+// of are what is written of documents of a kind.
+func (dc *documentColumns) of(kind document.Kind) *writtenColumns {
+	if w := dc.written[kind]; w != nil {
+		return w
+	}
+	return dc.plain
 }
 
 func newReadColumns(own tables.Own) readColumns {
@@ -111,13 +145,13 @@ func newerWins(columns []string) string {
 }
 
 // bindOwn binds the values of a document's own.
-func (dc *documentColumns) bindOwn(s *driver.Stmt, base int, d *document.Document) {
-	for i := range dc.own {
-		text, number, null := dc.own.Value(i, d)
+func (w *writtenColumns) bindOwn(s *driver.Stmt, base int, d *document.Document) {
+	for i := range w.own {
+		text, number, null := w.own.Value(i, d)
 		switch {
 		case null:
 			s.BindNull(base + i)
-		case dc.own.IsText(i):
+		case w.own.IsText(i):
 			s.BindText(base+i, text)
 		default:
 			s.BindInt64(base+i, number)

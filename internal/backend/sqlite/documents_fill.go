@@ -26,7 +26,7 @@ func (s *Documents) ownValues(_ context.Context, c *driver.Conn, key document.Ke
 
 // fill names every column of the kind, so that there is one statement for each kind.
 func (s *Documents) fill(_ context.Context, c *driver.Conn, d *document.Document, content int64) error {
-	columns := documentColumns{own: s.columns.own.Of(s.kinds, d.Kind)}
+	columns := s.columns.of(d.Kind)
 	set := columns.own.Names()
 	for i, name := range set {
 		set[i] = name + " = coalesce(" + name + ", ?)"

@@ -1,7 +1,10 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"iter"
 	"slices"
 
 	driver "zombiezen.com/go/sqlite"
@@ -26,15 +29,11 @@ type packedDocuments struct {
 // store writes documents with their chunks.
 func (s *Documents) store(_ context.Context, c *driver.Conn, chosen []tables.Chosen[[]packedDocuments]) error {
 	for i := range chosen {
-		places := slices.Sorted(slices.Values(slices.Concat(chosen[i].New, chosen[i].Known)))
-		for k := range chosen[i].Packed {
-			p := &chosen[i].Packed[k]
-			from, _ := slices.BinarySearch(places, p.from)
-			to, _ := slices.BinarySearch(places, p.to)
-			if from == to {
-				continue
-			}
-			if err := s.write(c, &chosen[i], p, places[from:to]); err != nil {
+		in := &chosen[i]
+		slices.Sort(in.New)
+		slices.Sort(in.Known)
+		for k := range in.Packed {
+			if err := s.write(c, in, &in.Packed[k]); err != nil {
 				return err
 			}
 		}
@@ -42,18 +41,65 @@ func (s *Documents) store(_ context.Context, c *driver.Conn, chosen []tables.Cho
 	return nil
 }
 
-// write stores those at some places of what shares a chunk.
-func (s *Documents) write(c *driver.Conn, in *tables.Chosen[[]packedDocuments], p *packedDocuments, places []int) error {
+// write stores those that are chosen of what shares a chunk.
+func (s *Documents) write(c *driver.Conn, in *tables.Chosen[[]packedDocuments], p *packedDocuments) error {
+	created, known := p.among(in.New), p.among(in.Known)
+	if len(created)+len(known) == 0 {
+		return nil
+	}
 	chunk, err := number(c, "INSERT INTO chunk (account_id, data) VALUES (?, ?) RETURNING id", in.Docs[p.from].Account, p.chunk)
 	if err != nil {
 		return err
 	}
-	return s.columns.insert.Run(c, len(places), func(stmt *driver.Stmt, base, i int) {
-		place := places[i]
+	bind := func(columns *writtenColumns, stmt *driver.Stmt, base, place int) {
 		d := &in.Docs[place]
 		bindDocument(stmt, base, d, tables.Place{Chunk: chunk, Start: p.starts[place-p.from], Size: len(d.Raw)}, in.Held[place].Content)
-		s.columns.bindOwn(stmt, base+len(fieldColumns), d)
-	}, nil)
+		columns.bindOwn(stmt, base+len(fieldColumns), d)
+	}
+	for kind, places := range byKind(in.Docs, created) {
+		columns := s.columns.of(kind)
+		err := columns.create.Run(c, len(places), func(stmt *driver.Stmt, base, i int) { bind(columns, stmt, base, places[i]) }, nil)
+		if err != nil {
+			return err
+		}
+	}
+	for _, place := range known {
+		columns := s.columns.of(in.Docs[place].Kind)
+		stmt, err := c.Prepare(columns.upsert)
+		if err != nil {
+			return fmt.Errorf("prepare an upsert: %w", err)
+		}
+		bind(columns, stmt, 1, place)
+		if err := drain(stmt, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// among are those of sorted places that share the chunk.
+func (p *packedDocuments) among(places []int) []int {
+	from, _ := slices.BinarySearch(places, p.from)
+	to, _ := slices.BinarySearch(places, p.to)
+	return places[from:to]
+}
+
+// byKind passes the places of documents of each kind.
+func byKind(docs []document.Document, places []int) iter.Seq2[document.Kind, []int] {
+	return func(yield func(document.Kind, []int) bool) {
+		places := slices.Clone(places)
+		slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(docs[a].Kind, docs[b].Kind) })
+		for len(places) > 0 {
+			kind, n := docs[places[0]].Kind, 1
+			for n < len(places) && docs[places[n]].Kind == kind {
+				n++
+			}
+			if !yield(kind, places[:n]) {
+				return
+			}
+			places = places[n:]
+		}
+	}
 }
 
 // markSeen notes that documents were seen, be it as older copies: also those prove

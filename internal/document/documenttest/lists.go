@@ -19,6 +19,9 @@ type ListFactory struct {
 	Open func(t *testing.T, kinds document.Kinds) ListStore
 	// Few says that a call takes long: fewer examples are tried.
 	Few bool
+	// Authors says that pages of what an author has made are full, except for the last,
+	// as long as that is not very much.
+	Authors bool
 }
 
 // ListStore is a store that lists what it holds.
@@ -31,12 +34,12 @@ type ListStore interface {
 func RunLists(t *testing.T, f ListFactory) {
 	for name, check := range map[string]func(*listing){
 		"Examples": listExamples, "Random": listRandom, "LooksAreBounded": listBounded, "Refused": listRefused, "Payloads": listPayloads,
-		"EverythingOfSparseFilters": listSparse, "LongNames": listLongNames, "ManyAccounts": listManyAccounts,
+		"EverythingOfSparseFilters": listSparse, "LongNames": listLongNames, "ManyAccounts": listManyAccounts, "Authors": listAuthors,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kinds := listKinds()
-			x := &listing{fixture: &fixture{TB: t}, store: f.Open(t, kinds), model: NewMemory(kinds), every: testkit.Effort(4, 1)}
+			x := &listing{fixture: &fixture{TB: t}, store: f.Open(t, kinds), model: NewMemory(kinds), authors: f.Authors, every: testkit.Effort(4, 1)}
 			if f.Few {
 				x.every = 9
 			}
@@ -52,6 +55,8 @@ type listing struct {
 	*fixture
 	store ListStore
 	model *Memory
+	// authors is ListFactory.Authors.
+	authors bool
 	// every says that one example in so many is tried.
 	every, tried int
 }

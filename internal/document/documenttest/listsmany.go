@@ -73,6 +73,38 @@ func listSparse(x *listing) {
 	}
 }
 
+// listAuthors: what somebody has made is found wherever it lies, in either case, also
+// under names of any length.
+func listAuthors(x *listing) {
+	x.fillLists(many)
+	long := strings.Repeat("Long", 100)
+	for i, author := range []string{long + "a", long + "b", "İstanbul", "Zoë-" + strings.Repeat("ë", 120), "x"} {
+		d := issue(1, fmt.Sprintf("by%d", i), i)
+		d.Author, d.UpdatedAt = author, d.CreatedAt.Add(time.Hour)
+		x.put(d, issue(2, fmt.Sprintf("nobody%d", i), i))
+	}
+	for author, want := range map[string]int{
+		"RARE": many / 1000, strings.ToUpper(long) + "A": 1, long: 0, long + "b": 1, "İstanbul": 1, "ZOë-" + strings.Repeat("ë", 120): 1, "X": 1, "nobody": 0,
+	} {
+		for _, s := range sorted(document.Selection{Kind: KindIssue, Author: author, Limit: 2}) {
+			if x.skips() {
+				continue
+			}
+			if n := x.same(s); n != want {
+				x.Errorf("%+v: %d documents, want %d", s, n, want)
+			}
+			if _, pages := x.all(x.store, s); x.authors && pages > (want+2)/2 {
+				x.Errorf("%+v: %d documents on %d pages of %d", s, want, pages, s.Limit)
+			}
+		}
+	}
+	for _, s := range sorted(document.Selection{Kind: KindIssue, Author: "ANN", Account: 2, Repository: 11, Limit: 700}) {
+		if !x.skips() && x.same(s) == 0 {
+			x.Errorf("%+v: nothing", s)
+		}
+	}
+}
+
 // listLongNames are names that no index holds as they are, and may come in an order
 // of their own.
 func listLongNames(x *listing) {

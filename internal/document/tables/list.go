@@ -3,17 +3,22 @@ package tables
 import (
 	"context"
 	"slices"
+	"time"
 
 	"sluice/internal/document"
 )
 
-// What a page of a list looks at: entries of an index, of a set of documents that is
-// sorted in memory, repositories of which everything is gone, and accounts.
+// What a page of a list looks at, however long that takes: entries of an index, of a
+// set of documents that is sorted in memory, repositories of which everything is gone,
+// and accounts. A page that is not full by then goes on for lookTime, with moreLooks
+// entries at a time.
 const (
 	maxLooks    = 2000
+	moreLooks   = 1000
 	maxSet      = 1000
 	maxHomes    = 20
 	maxAccounts = 40
+	lookTime    = 10 * time.Millisecond
 )
 
 // Entry is a document as an index has it.
@@ -43,19 +48,20 @@ type ListRows struct {
 
 // Lister implements document.Lister on tables. It first finds the keys of a page:
 //
-//   - Something that few documents have (a repository, a range of time, being gone)
-//     is read whole from its index, and sorted.
-//   - Otherwise it goes along the index of the order, and looks at so many entries
-//     for those that have the rest.
+//   - Something that few documents have (a repository, an author, a range of time,
+//     being gone) is read whole from its index, and sorted.
+//   - Otherwise it goes along the index of the order, and looks at so many entries, and
+//     then for so long, for those that have the rest.
 //
 // Then it reads the documents.
 type Lister struct {
 	kinds document.Kinds
 	rows  ListRows
+	now   func() time.Time
 }
 
 // NewLister returns one of the declared kinds.
-func NewLister(kinds document.Kinds, rows ListRows) Lister { return Lister{kinds, rows} }
+func NewLister(kinds document.Kinds, rows ListRows) Lister { return Lister{kinds, rows, time.Now} }
 
 // List implements document.Lister.
 func (l *Lister) List(ctx context.Context, s document.Selection) (page document.Page, err error) {
@@ -108,6 +114,8 @@ func ordered(s *document.Selection) path {
 		return path{index: IndexRepository, repository: s.Repository, by: columnCreated}
 	case s.Sort == document.SortCreated && s.Account != 0:
 		return path{index: IndexAccountCreated, account: s.Account, by: columnCreated}
+	case s.Sort == document.SortCreated && s.Author != "":
+		return path{index: IndexAuthor, author: s.Author, by: columnCreated}
 	case s.Sort == document.SortCreated:
 		return path{index: IndexCreated, by: columnCreated}
 	case s.Sort == document.SortUpdated && s.Account != 0:
@@ -120,7 +128,7 @@ func ordered(s *document.Selection) path {
 
 // walk goes along the index of the order.
 func (l *Lister) walk(ctx context.Context, s *document.Selection) ([]Entry, *document.Cursor, error) {
-	w := walking{list: l, s: s, looks: maxLooks, after: s.After}
+	w := walking{list: l, s: s, looks: maxLooks, until: l.now().Add(lookTime), after: s.After}
 	p := ordered(s)
 	if p.by != "" || p.account != 0 {
 		_, err := w.along(ctx, p)
@@ -130,15 +138,27 @@ func (l *Lister) walk(ctx context.Context, s *document.Selection) ([]Entry, *doc
 	return w.found, w.next, err
 }
 
-// walking is a walk: what it has found, how many entries it may still look at, and
-// where it is.
+// walking is a walk: what it has found, how many entries it may still look at, until
+// when it may have more, and where it is.
 type walking struct {
 	list  *Lister
 	s     *document.Selection
 	looks int
+	until time.Time
 	after *document.Cursor
 	found []Entry
 	next  *document.Cursor
+}
+
+// inTime says whether it may go on although it has looked at much.
+func (w *walking) inTime() bool { return w.list.now().Before(w.until) }
+
+// mayLook says whether it may look at further entries.
+func (w *walking) mayLook() bool {
+	if w.looks <= 0 && w.inTime() {
+		w.looks = moreLooks
+	}
+	return w.looks > 0
 }
 
 // along looks at the entries of a path until the page is full, nothing is left of it
@@ -175,7 +195,7 @@ func (w *walking) along(ctx context.Context, p path) (ended bool, err error) {
 			return true, nil
 		}
 		at := last.cursor()
-		if w.after = &at; w.looks <= 0 {
+		if w.after = &at; !w.mayLook() {
 			w.next = &at
 			return false, nil
 		}
@@ -185,34 +205,49 @@ func (w *walking) along(ctx context.Context, p path) (ended bool, err error) {
 
 // throughAccounts goes along the key of one account after the other.
 func (w *walking) throughAccounts(ctx context.Context) error {
+	for {
+		more, err := w.someAccounts(ctx)
+		if err != nil || !more || !w.inTime() {
+			return err
+		}
+		w.after = w.next
+	}
+}
+
+// someAccounts does that for some accounts; more says that there may be others, and
+// that the page has room for what they have.
+func (w *walking) someAccounts(ctx context.Context) (more bool, err error) {
 	from, inside := int64(0), false
 	if w.after != nil {
 		from, inside = w.after.Account, true
 	}
 	accounts, err := w.accounts(ctx, from, inside)
 	if err != nil {
-		return err
+		return false, err
 	}
+	w.next = nil
 	for i, account := range accounts {
 		if !inside || account != from {
 			w.after = nil
 		}
 		ended, err := w.along(ctx, path{account: account})
 		if err != nil || !ended {
-			return err
+			return false, err
+		}
+		if last := i == len(accounts)-1; last && len(accounts) < maxAccounts {
+			w.next = nil
+			return false, nil
 		}
 		// What is behind this account is next.
 		w.next = &document.Cursor{Account: account + 1}
 		if w.s.Descending {
 			w.next.Account = account
 		}
-		if last := i == len(accounts)-1; last && len(accounts) < maxAccounts {
-			w.next = nil
-		} else if w.looks <= 0 || len(w.found) == w.s.Limit {
-			return nil
+		if len(w.found) == w.s.Limit || !w.mayLook() {
+			return false, nil
 		}
 	}
-	return nil
+	return len(accounts) > 0, nil
 }
 
 // accounts are some that have documents, in order: from one on, or all.
@@ -270,6 +305,9 @@ func (l *Lister) sets(s *document.Selection) (sets []func(context.Context) ([]pa
 	}
 	if s.Repository != 0 && by.repository == 0 {
 		add(path{index: IndexRepository, repository: s.Repository, by: columnCreated})
+	}
+	if s.Author != "" && by.author == "" {
+		add(path{index: IndexAuthor, author: s.Author, by: columnCreated})
 	}
 	if !s.UpdatedFrom.IsZero() && by.by != columnUpdated {
 		add(ordered(&document.Selection{Sort: document.SortUpdated, Account: s.Account}))

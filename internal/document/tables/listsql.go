@@ -16,7 +16,7 @@ type SQL struct{ Parts []Part }
 //   - int64, a number, and string, a text;
 //   - document.Kind and Name, the two parts of a key;
 //   - Index, which follows a table and says which of its indexes to go along;
-//   - Contains, a condition.
+//   - Author and Contains, conditions.
 type Part struct {
 	Text  string
 	Value any
@@ -31,6 +31,24 @@ type Index string
 // Contains is true of rows whose column holds a text somewhere.
 type Contains struct{ Column, Text string }
 
+// Author is true of rows of an author as IndexAuthor has it: the first AuthorWidth
+// characters, and the letters A to Z in lower case.
+type Author string
+
+// Key is what the index has of the author.
+func (a Author) Key() string {
+	key := []rune(string(a))
+	for i, r := range key {
+		if r >= 'A' && r <= 'Z' {
+			key[i] = r + 'a' - 'A'
+		}
+	}
+	return string(key[:min(len(key), AuthorWidth)])
+}
+
+// AuthorWidth is how much of an author that index has.
+const AuthorWidth = 100
+
 // The indexes that lists go along.
 const (
 	PrimaryKey          Index = ""
@@ -39,6 +57,7 @@ const (
 	IndexAccountCreated Index = "document_account_created" // account_id, kind, created_at, name
 	IndexAccountUpdated Index = "document_account_updated" // account_id, kind, updated_at, name; of what was updated
 	IndexRepository     Index = "document_repository"      // repository, kind, created_at, account_id, name
+	IndexAuthor         Index = "document_author"          // kind, author, created_at, account_id, name; of what has an author
 	IndexGone           Index = "document_gone"            // kind, account_id, name; of what was said to be gone
 )
 
@@ -68,6 +87,8 @@ type path struct {
 	index Index
 	// account and repository are those of all entries; 0 if they have several.
 	account, repository int64
+	// author is that of all entries; "" if they have several.
+	author string
 	// by is the column that comes before accounts and names; "" if there is none.
 	by string
 }
@@ -132,6 +153,9 @@ func (p *path) bounds(q *SQL, s *document.Selection) {
 	}
 	if p.repository != 0 {
 		q.and("d.repository =", p.repository)
+	}
+	if p.author != "" {
+		q.write(" AND d.author <> '' AND ").value(Author(p.author))
 	}
 	switch p.index {
 	case IndexUpdated, IndexAccountUpdated:
@@ -210,7 +234,7 @@ func (p *path) rest(s *document.Selection, kinds document.Kinds) *SQL {
 	if s.Repository != 0 && p.repository == 0 {
 		q.and("d.repository =", s.Repository)
 	}
-	if s.Author != "" {
+	if s.Author != "" && (p.author == "" || len(s.Author) > AuthorWidth) {
 		q.and("LOWER(d.author) = LOWER(", s.Author).write(")")
 	}
 	if s.State != "" {

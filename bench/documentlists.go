@@ -110,11 +110,12 @@ func shelfEmbedded(ctx context.Context, l *lab) (*documentShelf, error) {
 }
 
 // embeddedWords are those of SQLite. Indexes are built faster when everything is there.
+// Nobody analyses an embedded database, and SQLite would prepare statements anew for every
+// value then.
 func embeddedWords(c *driver.Conn) (w shelfWords, err error) {
 	w = shelfWords{
 		concat: bars, divided: "/", keys: "%s",
 		numbers: "(WITH RECURSIVE s (n) AS (SELECT %d UNION ALL SELECT n + 1 FROM s WHERE n < %d) SELECT n FROM s) AS s",
-		after:   []string{"ANALYZE"},
 	}
 	return w, sqlite.Exec(c, "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'document' AND sql IS NOT NULL", func(r *driver.Stmt) {
 		w.before = append(w.before, "DROP INDEX "+r.ColumnText(0))

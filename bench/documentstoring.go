@@ -97,7 +97,7 @@ func storingShelf(ctx context.Context, l *lab) (*documentShelf, error) {
 	if x.store, err = sqlite.NewDocuments(ctx, db, github.Kinds()); err != nil {
 		return nil, err
 	}
-	for _, index := range []string{"document_created", "document_account_created", "document_repository", "document_updated", "document_account_updated", "document_author", "document_gone"} {
+	for _, index := range []string{"document_created", "document_account_created", "document_repository", "document_updated", "document_account_updated", "document_gone"} {
 		x.words.before = append(x.words.before, "DROP INDEX "+index)
 	}
 	return x, nil

@@ -75,6 +75,8 @@ const absenceColumns = `d.seen_at, d.gone_why, d.gone_at, d.gone_last,
 type documentColumns struct {
 	own tables.Own
 	all readColumns
+	// kinds are what is read of documents of each kind: those of others are null.
+	kinds map[document.Kind]*readColumns
 	// create is for documents that are not there, and insert for others.
 	create, insert *Insert
 }
@@ -93,11 +95,16 @@ func newReadColumns(own tables.Own) readColumns {
 
 // newDocumentColumns: of two copies the newer wins; of two of the same version the
 // later arrival; any of them was seen.
-func newDocumentColumns(own tables.Own) documentColumns {
+func newDocumentColumns(kinds document.Kinds, own tables.Own) documentColumns {
+	read := map[document.Kind]*readColumns{}
+	for i := range kinds {
+		of := newReadColumns(own.Of(kinds, kinds[i].Kind))
+		read[kinds[i].Kind] = &of
+	}
 	fixed := append(append([]string{}, keyColumns...), fieldColumns...)
 	head := strings.Join(fixed, ", ") + ", seen_at"
 	return documentColumns{
-		own: own, all: newReadColumns(own),
+		own: own, all: newReadColumns(own), kinds: read,
 		create: &Insert{Head: "INSERT INTO document (" + own.After(head, "") + ")", Upsert: Upsert{Key: "account_id, kind, name"}},
 		insert: &Insert{
 			Head: "INSERT INTO document (" + own.After(head, "") + ")",
@@ -105,6 +112,14 @@ func newDocumentColumns(own tables.Own) documentColumns {
 				NewerWins("document", fieldColumns[0], append(append([]string{}, fieldColumns[1:]...), own.Names()...)...)},
 		},
 	}
+}
+
+// of are what is read of documents of a kind.
+func (dc *documentColumns) of(kind document.Kind) *readColumns {
+	if columns := dc.kinds[kind]; columns != nil {
+		return columns
+	}
+	return &dc.all
 }
 
 // writeOwn adds the values of a document's own to its row.

@@ -115,17 +115,34 @@ func trimLog(ctx context.Context, tx *Tx, position int64) error {
 	return err
 }
 
+// ofAccounts reads documents of one kind by their keys, whose accounts may be many, in
+// one trip.
+func ofAccounts(keys []document.Key, columns string) *Statement {
+	find := &Statement{}
+	find.Write("SELECT " + columns + " FROM " + documentsFrom + " WHERE ")
+	for from, i := 0, 1; from < len(keys); i++ {
+		if i < len(keys) && keys[i].Account == keys[from].Account {
+			continue
+		}
+		if from > 0 {
+			find.Write(" OR ")
+		}
+		find.Append(withKeys(keys[from:i], "d."))
+		from = i
+	}
+	return find
+}
+
 // findAll reads documents by their keys, as they were at one moment.
 func (s *Documents) findAll(ctx context.Context, keys []document.Key, withRaw bool) (found []document.Document, err error) {
 	chunks := &chunkCache{store: s}
 	var places []tables.Place
 	err = s.db.Snapshot(ctx, func(tx *Tx) error {
 		found, places = nil, nil
-		err := eachKind(keys, "d.", func(where *Statement) error {
-			var find Statement
-			find.Write("SELECT " + s.columns.all.list + " FROM " + documentsFrom + " WHERE ").Append(where)
-			return find.Query(ctx, tx, func(r *sql.Rows) error {
-				d, at, err := s.scanDocument(r, &s.columns.all)
+		err := alike(keys, func(a, b *document.Key) bool { return a.Kind == b.Kind }, func(part []document.Key) error {
+			columns := s.columns.of(part[0].Kind)
+			return ofAccounts(part, columns.list).Query(ctx, tx, func(r *sql.Rows) error {
+				d, at, err := s.scanDocument(r, columns)
 				found, places = append(found, d), append(places, at)
 				return err
 			})

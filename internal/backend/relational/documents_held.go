@@ -44,19 +44,22 @@ func alike[E any](all []E, same func(a, b *E) bool, each func([]E) error) error 
 // eachKind calls each with the condition for keys, a kind of an account at a time.
 func eachKind(keys []document.Key, table string, each func(where *Statement) error) error {
 	same := func(a, b *document.Key) bool { return a.Account == b.Account && a.Kind == b.Kind }
-	return alike(keys, same, func(part []document.Key) error {
-		var where Statement
-		where.Write(table + "account_id = ").Int(part[0].Account).Write(" AND " + table + "kind = ").Blob(keyOf(string(part[0].Kind), kindWidth))
-		where.Write(" AND " + table + "name IN (")
-		for i := range part {
-			if i > 0 {
-				where.Write(",")
-			}
-			where.Blob(keyOf(part[i].Name, nameWidth))
+	return alike(keys, same, func(part []document.Key) error { return each(withKeys(part, table)) })
+}
+
+// withKeys is a condition on rows: to have one of some keys, which are of one account and
+// of one kind.
+func withKeys(keys []document.Key, table string) *Statement {
+	var where Statement
+	where.Write(table + "account_id = ").Int(keys[0].Account).Write(" AND " + table + "kind = ").Blob(keyOf(string(keys[0].Kind), kindWidth))
+	where.Write(" AND " + table + "name IN (")
+	for i := range keys {
+		if i > 0 {
+			where.Write(",")
 		}
-		where.Write(")")
-		return each(&where)
-	})
+		where.Blob(keyOf(keys[i].Name, nameWidth))
+	}
+	return where.Write(")")
 }
 
 // heldOf locks rows in the order of their keys.

@@ -12,7 +12,7 @@ import (
 var _ document.Lister = (*Documents)(nil)
 
 func (s *Documents) lister() tables.Lister {
-	return tables.NewLister(s.kinds, tables.ListRows{Entries: s.listEntries, Numbers: s.listNumbers, Find: s.Find})
+	return tables.NewLister(s.kinds, tables.ListRows{Entries: s.listEntries, Numbers: s.listNumbers, Authors: true, Find: s.Find})
 }
 
 // listStatement is a statement of a list.

@@ -70,10 +70,17 @@ const absenceWidth = 6
 type documentColumns struct {
 	own tables.Own
 	all readColumns
-	// written are what is written of documents of each kind, and plain of those that
-	// have nothing of their own: a column costs time in every row, also one that is null.
-	written map[document.Kind]*writtenColumns
-	plain   *writtenColumns
+	// kinds are what is written and read of documents of each kind, and others of those
+	// that nobody declares: a column costs time in every row, also one that is null.
+	kinds  map[document.Kind]*kindColumns
+	others *kindColumns
+}
+
+// kindColumns are those of one kind; find reads a document by its key.
+type kindColumns struct {
+	writtenColumns
+	read readColumns
+	find string
 }
 
 // writtenColumns are what is written of documents: fieldColumns, and then own.
@@ -93,19 +100,26 @@ type readColumns struct {
 }
 
 func newDocumentColumns(kinds document.Kinds, own tables.Own) documentColumns {
-	dc := documentColumns{own: own, all: newReadColumns(own), written: map[document.Kind]*writtenColumns{}, plain: newWrittenColumns(nil)}
+	dc := documentColumns{own: own, all: newReadColumns(own), kinds: map[document.Kind]*kindColumns{}}
+	dc.others = newKindColumns(nil, dc.all)
 	for i := range kinds {
-		if of := own.Of(kinds, kinds[i].Kind); len(of) > 0 {
-			dc.written[kinds[i].Kind] = newWrittenColumns(of)
-		}
+		of := own.Of(kinds, kinds[i].Kind)
+		dc.kinds[kinds[i].Kind] = newKindColumns(of, newReadColumns(of))
 	}
 	return dc
 }
 
-func newWrittenColumns(own tables.Own) *writtenColumns {
+func newKindColumns(own tables.Own, read readColumns) *kindColumns {
+	return &kindColumns{
+		newWrittenColumns(own), read,
+		"SELECT " + read.list + " FROM " + documentsFrom + " WHERE d.account_id = ? AND d.kind = ? AND d.name = ?",
+	}
+}
+
+func newWrittenColumns(own tables.Own) writtenColumns {
 	columns := append(append([]string{}, fieldColumns...), own.Names()...)
 	into := "INTO document (" + strings.Join(columns, ", ") + ")"
-	return &writtenColumns{
+	return writtenColumns{
 		own: own,
 		// A statement of several rows that could be undone alone copies every page before
 		// it changes it, which takes half as long as storing the rows. If one fails, its
@@ -115,12 +129,12 @@ func newWrittenColumns(own tables.Own) *writtenColumns {
 	}
 }
 
-// of are what is written of documents of a kind.
-func (dc *documentColumns) of(kind document.Kind) *writtenColumns {
-	if w := dc.written[kind]; w != nil {
-		return w
+// of are those of a kind.
+func (dc *documentColumns) of(kind document.Kind) *kindColumns {
+	if of := dc.kinds[kind]; of != nil {
+		return of
 	}
-	return dc.plain
+	return dc.others
 }
 
 func newReadColumns(own tables.Own) readColumns {

@@ -73,10 +73,10 @@ func (s *Documents) findAll(ctx context.Context, keys []document.Key, withRaw bo
 		found = nil
 		for _, key := range keys {
 			var place tables.Place
-			met := false
-			err := Exec(c, "SELECT "+s.columns.all.list+" FROM "+documentsFrom+" WHERE d.account_id = ? AND d.kind = ? AND d.name = ?", func(r *driver.Stmt) {
+			met, columns := false, s.columns.of(key.Kind)
+			err := Exec(c, columns.find, func(r *driver.Stmt) {
 				var d document.Document
-				d, place = s.scanDocument(r, &s.columns.all)
+				d, place = s.scanDocument(r, &columns.read)
 				found, met = append(found, d), true
 			}, key.Account, string(key.Kind), key.Name)
 			if err == nil && met && withRaw {

@@ -30,9 +30,6 @@ func listStatement(q *tables.SQL) (text string, args []any) {
 		case tables.Contains:
 			text += "instr(" + v.Column + ", ?) > 0"
 			args = append(args, v.Text)
-		case tables.Author:
-			text += "d.author COLLATE NOCASE = ?"
-			args = append(args, string(v))
 		case tables.Name:
 			text += "?"
 			args = append(args, string(v))

@@ -9,7 +9,7 @@ import (
 
 func TestDocumentListsConformance(t *testing.T) {
 	suites.after(t)
-	documenttest.RunLists(t, documenttest.ListFactory{Authors: true, Open: func(t *testing.T, kinds document.Kinds) documenttest.ListStore {
+	documenttest.RunLists(t, documenttest.ListFactory{Open: func(t *testing.T, kinds document.Kinds) documenttest.ListStore {
 		return openKinds(t, openIn(t, t.TempDir()), kinds)
 	}})
 }

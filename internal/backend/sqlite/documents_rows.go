@@ -51,7 +51,7 @@ func (s *Documents) write(c *driver.Conn, in *tables.Chosen[[]packedDocuments], 
 	if err != nil {
 		return err
 	}
-	bind := func(columns *writtenColumns, stmt *driver.Stmt, base, place int) {
+	bind := func(columns *kindColumns, stmt *driver.Stmt, base, place int) {
 		d := &in.Docs[place]
 		bindDocument(stmt, base, d, tables.Place{Chunk: chunk, Start: p.starts[place-p.from], Size: len(d.Raw)}, in.Held[place].Content)
 		columns.bindOwn(stmt, base+len(fieldColumns), d)

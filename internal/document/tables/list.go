@@ -42,6 +42,9 @@ type ListRows struct {
 	Entries func(ctx context.Context, q *SQL, each func(Entry)) error
 	// Numbers runs a statement that finds rows of two numbers.
 	Numbers func(ctx context.Context, q *SQL, each func(a, b int64)) error
+	// Authors says that there is IndexAuthor. Whatever is stored goes to another place of
+	// that index, which costs an embedded database nearly as much as all others together.
+	Authors bool
 	// Find is document.Finder.
 	Find func(ctx context.Context, keys []document.Key, withRaw bool) ([]document.Document, error)
 }
@@ -108,13 +111,13 @@ func (l *Lister) read(ctx context.Context, s *document.Selection, entries []Entr
 
 // ordered is the path in the order of a selection. Without an account the names of a
 // kind lie apart: it is then the path of no account.
-func ordered(s *document.Selection) path {
+func (l *Lister) ordered(s *document.Selection) path {
 	switch {
 	case s.Sort == document.SortCreated && s.Repository != 0:
 		return path{index: IndexRepository, repository: s.Repository, by: columnCreated}
 	case s.Sort == document.SortCreated && s.Account != 0:
 		return path{index: IndexAccountCreated, account: s.Account, by: columnCreated}
-	case s.Sort == document.SortCreated && s.Author != "":
+	case s.Sort == document.SortCreated && s.Author != "" && l.rows.Authors:
 		return path{index: IndexAuthor, author: s.Author, by: columnCreated}
 	case s.Sort == document.SortCreated:
 		return path{index: IndexCreated, by: columnCreated}
@@ -129,7 +132,7 @@ func ordered(s *document.Selection) path {
 // walk goes along the index of the order.
 func (l *Lister) walk(ctx context.Context, s *document.Selection) ([]Entry, *document.Cursor, error) {
 	w := walking{list: l, s: s, looks: maxLooks, until: l.now().Add(lookTime), after: s.After}
-	p := ordered(s)
+	p := l.ordered(s)
 	if p.by != "" || p.account != 0 {
 		_, err := w.along(ctx, p)
 		return w.found, w.next, err
@@ -299,21 +302,21 @@ func (l *Lister) sets(s *document.Selection) (sets []func(context.Context) ([]pa
 	add := func(p path) {
 		sets = append(sets, func(context.Context) ([]path, error) { return []path{p}, nil })
 	}
-	by := ordered(s)
+	by := l.ordered(s)
 	if s.Deleted != nil && *s.Deleted {
 		sets = append(sets, func(ctx context.Context) ([]path, error) { return l.gone(ctx, s) })
 	}
 	if s.Repository != 0 && by.repository == 0 {
 		add(path{index: IndexRepository, repository: s.Repository, by: columnCreated})
 	}
-	if s.Author != "" && by.author == "" {
+	if s.Author != "" && by.author == "" && l.rows.Authors {
 		add(path{index: IndexAuthor, author: s.Author, by: columnCreated})
 	}
 	if !s.UpdatedFrom.IsZero() && by.by != columnUpdated {
-		add(ordered(&document.Selection{Sort: document.SortUpdated, Account: s.Account}))
+		add(l.ordered(&document.Selection{Sort: document.SortUpdated, Account: s.Account}))
 	}
 	if (!s.CreatedFrom.IsZero() || !s.CreatedUntil.IsZero()) && by.by != columnCreated {
-		add(ordered(&document.Selection{Sort: document.SortCreated, Account: s.Account}))
+		add(l.ordered(&document.Selection{Sort: document.SortCreated, Account: s.Account}))
 	}
 	return sets
 }

@@ -166,6 +166,9 @@ func (a collectCommand) printStatistics(st stats.Account, doubt doubts) {
 		count(st.Commits.Own), count(st.Commits.Additions), count(st.Commits.Deletions), st.ToOthers(st.Commits.ToOthers))
 	fact(ofIssues, st.Issues.Opened+st.Issues.Solved, "%s opened, %s solved", count(st.Issues.Opened), count(st.Issues.Solved))
 	fact(ofPulls, st.Pulls.Opened, "%s opened, %s merged, %s", count(st.Pulls.Opened), count(st.Pulls.Merged), st.ToOthers(st.Pulls.MergedToOthers))
+	if t := st.Teamwork; t != nil && !doubt.any() {
+		line("teamwork", "%s reviews given, %s comments, %s releases in its repositories", count(t.ReviewsGiven), count(t.CommentsWritten), count(t.Releases))
+	}
 	if !st.OthersCollected {
 		line("", "?: repositories of others were not collected; --contributed does")
 	}

@@ -1,7 +1,9 @@
 package document
 
 import (
+	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"sluice/internal/domain"
@@ -19,10 +21,41 @@ func (a *Absence) Check() error {
 		return domain.Errorf(domain.CodeInvalid, "an absence needs a reason, one of %q; got %+v", reasons, *a)
 	case a.Since.Unix() <= 0:
 		return domain.Errorf(domain.CodeInvalid, "an absence needs the instant at which it was found; got %+v", *a)
+	case len(a.With) > 0 && (a.Kind == "" || !a.NotSeenSince.IsZero() || len(a.Numbers) > 0):
+		return domain.Errorf(domain.CodeInvalid, "what goes with others is of a kind, and needs nothing else; got %+v", *a)
+	case len(a.With) > 0:
+	case a.Kind == "" && len(a.Numbers) > 0:
+		return domain.Errorf(domain.CodeInvalid, "only the absence of a kind has numbers; got %+v", *a)
 	case (a.Kind == "") != a.NotSeenSince.IsZero():
 		return domain.Errorf(domain.CodeInvalid, "an absence of a kind needs the instant since which it was not seen, and only that; got %+v", *a)
 	}
 	return nil
+}
+
+// numbersAtOnce is of how many things that are gone others are flagged at once.
+const numbersAtOnce = 500
+
+// Followers are the absences of what belongs to things that are gone, which have these
+// numbers.
+func (a *Absence) Followers(gone map[int64]bool) (all []Absence) {
+	for part := range slices.Chunk(slices.Sorted(maps.Keys(gone)), numbersAtOnce) {
+		all = append(all, Absence{Account: a.Account, Repository: a.Repository, Why: a.Why, Since: a.Since, Kind: a.Kind,
+			NotSeenSince: a.Since.Add(time.Microsecond), Numbers: part})
+	}
+	return all
+}
+
+// NumberOf is the number that things have which belong to one of a name and a number; 0
+// if none can.
+func (a *Absence) NumberOf(name string, number int64) int64 {
+	if !a.Named {
+		return number
+	}
+	n, err := strconv.ParseInt(name, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // CheckAbsences checks several absences.

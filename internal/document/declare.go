@@ -47,6 +47,10 @@ const (
 	RoleCommit     Role = "commit"
 	RoleIssue      Role = "issue"
 	RolePull       Role = "pull"
+	RoleReview     Role = "review"
+	RoleComment    Role = "comment"
+	RoleRelease    Role = "release"
+	RoleRun        Role = "run"
 )
 
 // Kinds are the declarations of all sources that there are.

@@ -132,6 +132,14 @@ type Absence struct {
 	// what is independent of it.
 	Kind         Kind
 	NotSeenSince time.Time
+	// Numbers restricts it to things with these numbers.
+	Numbers []int64
+	// With says, instead of NotSeenSince, that the things of the kind go and come back
+	// with those of other kinds that they belong to: their number is that thing's number,
+	// or its name if it is Named. Those whose thing is gone are flagged, and those that
+	// were and whose thing is there are seen.
+	With  []Kind
+	Named bool
 }
 
 // Writer stores documents. It is what a separate document store offers the

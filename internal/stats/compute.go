@@ -1,9 +1,11 @@
 package stats
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"sluice/internal/document"
@@ -30,8 +32,9 @@ func New(documents document.Reader, stored state.Statistics, kinds document.Kind
 
 // Compute returns the statistics of a run's account in their stored form. It
 // reads every document once and no payload. Its memory grows with the number
-// of repositories, languages and days, not with the number of documents; only
-// an account with forks takes another eight bytes for each of its own commits.
+// of repositories, languages, days and pull requests that were reviewed, not with the
+// number of documents; only an account with forks takes another eight bytes for each of
+// its own commits.
 func (c *Computer) Compute(ctx context.Context, run domain.Run) ([]byte, error) {
 	account, err := c.account(ctx, run)
 	if err != nil {
@@ -47,9 +50,9 @@ func (c *Computer) Compute(ctx context.Context, run domain.Run) ([]byte, error) 
 func (c *Computer) account(ctx context.Context, run domain.Run) (Account, error) {
 	t := newTally(run.Login)
 	// Repositories come first: what is in them inherits from them.
-	for _, d := range c.kinds.OfSource(run.Source) {
+	for _, d := range inOrderOfCounting(c.kinds.OfSource(run.Source)) {
 		t.independent = d.Independent
-		if err := c.scan(ctx, run.AccountID, d.Kind, t.counter(d.CountedAs)); err != nil {
+		if err := c.scan(ctx, run.AccountID, d, t.counter(d.CountedAs)); err != nil {
 			return Account{}, err
 		}
 	}
@@ -65,8 +68,25 @@ func (c *Computer) account(ctx context.Context, run domain.Run) (Account, error)
 	return account, nil
 }
 
-func (c *Computer) scan(ctx context.Context, account int64, kind document.Kind, count func(*document.Document)) error {
-	err := c.documents.Scan(ctx, document.Query{Account: account, Kind: kind, WithoutOwn: true}, func(d *document.Document) error {
+// inOrderOfCounting puts reviews before pull requests.
+func inOrderOfCounting(kinds document.Kinds) document.Kinds {
+	rank := func(d document.Declaration) int {
+		switch d.CountedAs {
+		case document.RoleRepository:
+			return 0
+		case document.RoleReview:
+			return 1
+		}
+		return 2
+	}
+	kinds = slices.Clone(kinds)
+	slices.SortStableFunc(kinds, func(a, b document.Declaration) int { return cmp.Compare(rank(a), rank(b)) })
+	return kinds
+}
+
+func (c *Computer) scan(ctx context.Context, account int64, of document.Declaration, count func(*document.Document)) error {
+	kind := of.Kind
+	err := c.documents.Scan(ctx, document.Query{Account: account, Kind: kind, WithoutOwn: of.CountedAs != document.RoleRun}, func(d *document.Document) error {
 		count(d)
 		return nil
 	})

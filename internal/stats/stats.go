@@ -39,6 +39,8 @@ type Account struct {
 	Commits         Commits      `json:"commits"`
 	Issues          Issues       `json:"issues"`
 	Pulls           Pulls        `json:"pulls"`
+	// Teamwork is absent where nothing of it is collected.
+	Teamwork *Teamwork `json:"teamwork,omitempty"`
 	// Languages is ordered by activities, the busiest first, then by name.
 	Languages []Language `json:"languages"`
 	// Documents says what the copy holds, by kind.

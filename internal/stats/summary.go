@@ -137,7 +137,35 @@ func (s *summary) figures() {
 	s.row("repositories", n(a.Repositories.Owned), fmt.Sprintf("%s, %s private, %s archived",
 		plural(a.Repositories.Forks, "fork"), n(a.Repositories.Private), n(a.Repositories.Archived)))
 	s.row("stars", n(a.Repositories.Stars), "")
+	if a.Teamwork != nil {
+		s.teamwork(a.Teamwork)
+	}
 	s.line("")
+}
+
+func (s *summary) teamwork(t *Teamwork) {
+	n := humanize.Comma
+	wait := ""
+	if t.PullsReviewed > 0 {
+		wait = fmt.Sprintf("; %s reviewed, half of them within %s", plural(t.PullsReviewed, "pull"), hours(t.FirstReview))
+	}
+	s.row("reviews", n(t.ReviewsGiven), fmt.Sprintf("of %s seen%s", n(t.ReviewsSeen), wait))
+	s.row("comments", n(t.CommentsWritten), fmt.Sprintf("of %s seen", n(t.CommentsSeen)))
+	s.row("releases", n(t.Releases), "")
+	if rate, ok := t.SuccessRate(); ok {
+		s.row("workflows", fmt.Sprintf("%.1f%%", 100*rate), fmt.Sprintf("of %s succeeded", plural(t.RunsSucceeded+t.RunsFailed, "run")))
+	}
+}
+
+// hours puts a time into words that are exact enough.
+func hours(seconds int64) string {
+	switch {
+	case seconds < 3600:
+		return plural((seconds+59)/60, "minute")
+	case seconds < 72*3600:
+		return plural((seconds+3599)/3600, "hour")
+	}
+	return plural((seconds+86399)/86400, "day")
 }
 
 // ToOthers puts a figure about repositories of others into words: it is not

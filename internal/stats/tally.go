@@ -10,7 +10,8 @@ import (
 )
 
 // tally counts the documents of one account as they stream past. The order
-// within a kind does not matter; repositories must come before the rest.
+// within a kind does not matter; repositories must come before the rest, and reviews
+// before pull requests.
 type tally struct {
 	login        string
 	repositories map[int64]repository
@@ -19,6 +20,7 @@ type tally struct {
 	forks        forks
 	sum          Account
 	documents    map[document.Kind]*DocumentCount
+	teamwork     teamwork
 	// independent says that what is counted now stays when its repository goes.
 	independent bool
 }
@@ -37,6 +39,7 @@ func newTally(login string) *tally {
 		calendar:     calendar{days: map[int64]int64{}},
 		forks:        forks{waiting: map[string]forkedCommit{}},
 		documents:    map[document.Kind]*DocumentCount{},
+		teamwork:     newTeamwork(),
 	}
 }
 
@@ -51,6 +54,14 @@ func (t *tally) counter(role document.Role) func(*document.Document) {
 		return t.issue
 	case document.RolePull:
 		return t.pull
+	case document.RoleReview:
+		return t.review
+	case document.RoleComment:
+		return t.comment
+	case document.RoleRelease:
+		return t.release
+	case document.RoleRun:
+		return t.run
 	case document.RoleInventory:
 	}
 	return t.other
@@ -151,6 +162,7 @@ func (t *tally) pull(d *document.Document) {
 	}
 	sum := &t.sum.Pulls
 	sum.Seen++
+	t.teamwork.reviewed(d)
 	if !t.own(d.Author) {
 		return
 	}
@@ -221,6 +233,7 @@ func (t *tally) result(asOf time.Time) Account {
 	a.OthersCollected = a.Repositories.OfOthers+a.Commits.ToOthers+a.Issues.OpenedToOthers+a.Pulls.OpenedToOthers > 0
 	a.Activity = t.calendar.activity(asOf)
 	a.Languages = inOrder(t.languages)
+	a.Teamwork = t.teamwork.result()
 	for _, l := range a.Languages {
 		// Languages also count what has no usable date.
 		a.Activity.Total += l.Activities

@@ -112,8 +112,11 @@ func (s *Documents) MarkDeleted(ctx context.Context, absences []document.Absence
 	for i := range absences {
 		a := &absences[i]
 		flag := s.flagDocuments
-		if a.Kind == "" {
+		switch {
+		case a.Kind == "":
 			flag = s.flagRepository
+		case len(a.With) > 0:
+			flag = s.follow
 		}
 		if err := s.settle(ctx, func() (bool, error) { return flag(ctx, a) }); err != nil {
 			return err
@@ -196,12 +199,53 @@ func (s *Documents) flagDocuments(ctx context.Context, a *document.Absence) (don
 	return matched == int64(len(changes)), nil
 }
 
+// follow lets documents go and come back with those that they belong to.
+func (s *Documents) follow(ctx context.Context, a *document.Absence) (done bool, err error) {
+	gone := map[int64]bool{}
+	for _, kind := range a.With {
+		parents := document.Absence{Account: a.Account, Repository: a.Repository, Kind: kind}
+		err := s.each(ctx, goneOf(&parents), func(r *documentRecord) {
+			if r.mark().Holds(instant(r.SeenAt)) {
+				gone[a.NumberOf(r.Name, r.Number)] = true
+			}
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	followers := a.Followers(gone)
+	for i := range followers {
+		if done, err := s.flagDocuments(ctx, &followers[i]); err != nil || !done {
+			return done, err
+		}
+	}
+	var back []driver.WriteModel
+	unfed := newMark(0)
+	err = s.each(ctx, goneOf(a), func(r *documentRecord) {
+		if !gone[r.Number] && r.mark().Holds(instant(r.SeenAt)) && r.GoneLast < micros(a.Since) {
+			seen := bson.D{{Key: "$max", Value: bson.D{{Key: fieldSeenAt, Value: micros(a.Since)}}}}
+			back = append(back, driver.NewUpdateOneModel().SetFilter(bson.D{{Key: fieldID, Value: r.ID}}).SetUpdate(unfed.on(seen)))
+		}
+	})
+	for part := range slices.Chunk(back, callRecords) {
+		if err == nil {
+			_, err = s.documents.BulkWrite(ctx, part, options.BulkWrite().SetOrdered(false))
+		}
+	}
+	return err == nil, err
+}
+
+// goneOf selects the things of a kind that may be gone.
+func goneOf(a *document.Absence) bson.D {
+	return append(ofKind(a), bson.E{Key: fieldGoneWhy, Value: bson.D{{Key: "$gt", Value: ""}}})
+}
+
 // each calls fn with records, of which it reads what is known of their being
 // there.
 func (s *Documents) each(ctx context.Context, filter bson.D, fn func(*documentRecord)) error {
 	cursor, err := s.documents.Find(ctx, filter, options.Find().SetBatchSize(pageRecords).SetProjection(bson.D{
 		{Key: fieldSeenAt, Value: 1}, {Key: fieldGoneWhy, Value: 1}, {Key: fieldGoneAt, Value: 1}, {Key: fieldGoneLast, Value: 1},
-		{Key: fieldDeleted, Value: 1},
+		{Key: fieldDeleted, Value: 1}, {Key: fieldName, Value: 1}, {Key: fieldNumber, Value: 1},
 	}))
 	if err != nil {
 		return err
@@ -250,6 +294,9 @@ func absent(a *document.Absence) bson.D {
 			bson.D{{Key: fieldGoneLast, Value: notAbove("$gte", at)}},
 			bson.D{{Key: fieldGoneWhy, Value: string(a.Why)}, {Key: fieldGoneAt, Value: bson.D{{Key: "$gt", Value: at}}}},
 		}})
+	if len(a.Numbers) > 0 {
+		filter = append(filter, bson.E{Key: fieldNumber, Value: bson.D{{Key: "$in", Value: a.Numbers}}})
+	}
 	return append(filter, bson.E{Key: "$and", Value: bson.A{bson.D{{Key: fieldSeenAt, Value: notAbove("$gte", micros(a.NotSeenSince))}}}})
 }
 

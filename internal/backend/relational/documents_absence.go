@@ -30,7 +30,19 @@ func flagRepository(ctx context.Context, tx *Tx, a *document.Absence) error {
 }
 
 func flagUnseen(ctx context.Context, tx *Tx, a *document.Absence) error {
-	return claimAbsence(ctx, tx, a, "UPDATE document SET "+claimAll+ofKind+" AND seen_at < {unseen} AND "+claimed)
+	return claimAbsence(ctx, tx, a, "UPDATE document SET "+claimAll+ofKind+" AND seen_at < {unseen} AND "+claimed+ofNumbers(a))
+}
+
+// ofNumbers restricts a statement to the numbers of an absence.
+func ofNumbers(a *document.Absence) string {
+	if len(a.Numbers) == 0 {
+		return ""
+	}
+	texts := make([]string, len(a.Numbers))
+	for i, n := range a.Numbers {
+		texts[i] = strconv.FormatInt(n, 10)
+	}
+	return " AND number IN (" + strings.Join(texts, ",") + ")"
 }
 
 func claimAbsence(ctx context.Context, tx *Tx, a *document.Absence, sql string) error {

@@ -9,16 +9,20 @@ import (
 )
 
 // heldColumns are what is read of a document to know whether it changes.
-const heldColumns = `account_id, kind, name, kind_rest, name_rest, version, seen_at, repository, title, content, gone_why, gone_at, gone_last
-	FROM document /*! FORCE INDEX (PRIMARY) */`
+const (
+	heldOnly    = `account_id, kind, name, kind_rest, name_rest, version, seen_at, repository, title, content, gone_why, gone_at, gone_last`
+	heldFrom    = ` FROM document /*! FORCE INDEX (PRIMARY) */`
+	heldColumns = heldOnly + heldFrom
+)
 
 // eachHeld passes what a statement selects as heldColumns.
-func eachHeld(each func(*document.Held)) func(*sql.Rows) error {
+func eachHeld(each func(*document.Held), beside ...any) func(*sql.Rows) error {
 	return func(r *sql.Rows) error {
 		var h document.Held
 		var kind, name, kindRest, nameRest, why string
 		var version, seen, goneAt, goneLast int64
-		err := r.Scan(&h.Account, &kind, &name, &kindRest, &nameRest, &version, &seen, &h.Repository, &h.Title, &h.Content, &why, &goneAt, &goneLast)
+		err := r.Scan(append([]any{&h.Account, &kind, &name, &kindRest, &nameRest, &version, &seen, &h.Repository, &h.Title, &h.Content,
+			&why, &goneAt, &goneLast}, beside...)...)
 		h.Kind, h.Name = document.Kind(whole(kind, kindRest, kindWidth)), whole(name, nameRest, nameWidth)
 		h.Version, h.SeenAt, h.Mark = Time(version), Time(seen), tables.Mark(why, goneAt, goneLast)
 		each(&h)
@@ -72,7 +76,14 @@ func heldOf(ctx context.Context, tx *Tx, keys []document.Key, each func(*documen
 }
 
 func unseen(ctx context.Context, tx *Tx, a *document.Absence, each func(*document.Held)) error {
-	return absenceStatement(a, "SELECT "+heldColumns+ofKind+" AND seen_at < {unseen} AND "+claimed+" ORDER BY account_id, kind, name FOR UPDATE").Query(ctx, tx, eachHeld(each))
+	return absenceStatement(a, "SELECT "+heldColumns+ofKind+" AND seen_at < {unseen} AND "+claimed+ofNumbers(a)+" ORDER BY account_id, kind, name FOR UPDATE").Query(ctx, tx, eachHeld(each))
+}
+
+func goneOf(ctx context.Context, tx *Tx, account, repository int64, kind document.Kind, each func(h *document.Held, number int64)) error {
+	var number int64
+	a := document.Absence{Account: account, Repository: repository, Kind: kind}
+	return absenceStatement(&a, "SELECT "+heldOnly+", number"+heldFrom+ofKind+" AND gone_why <> '' AND seen_at <= gone_last ORDER BY account_id, kind, name FOR UPDATE").
+		Query(ctx, tx, eachHeld(func(h *document.Held) { each(h, number) }, &number))
 }
 
 func inside(ctx context.Context, tx *Tx, account, repository int64, each func(*document.Held)) error {

@@ -41,7 +41,7 @@ func NewDocuments(ctx context.Context, db *DB, kinds document.Kinds) (*Documents
 	}
 	s := &Documents{db: db, kinds: kinds, columns: newDocumentColumns(kinds, own)}
 	s.Store = tables.NewStore(kinds, payloads, tables.Rows[*driver.Conn, []packedDocuments]{
-		Transact: db.Write, Pack: s.pack, Homes: homes, Held: heldOf, Unseen: unseen, Inside: inside, Store: s.store, Seen: markSeen, Sight: sight,
+		Transact: db.Write, Pack: s.pack, Homes: homes, Held: heldOf, Unseen: unseen, Inside: inside, Gone: goneOf, Store: s.store, Seen: markSeen, Sight: sight,
 		FlagRepository: flagRepository, FlagUnseen: flagUnseen, Own: s.ownValues, Fill: s.fill, Log: writeLog, Feed: s.feedRows(),
 		Find: s.find, FindAll: s.findAll, Scan: s.scan, Batch: documentScanBatch, RawBatch: documentScanBatch,
 	})

@@ -14,7 +14,19 @@ const (
 	absenceClaim = "gone_at = CASE WHEN gone_why = ?1 AND seen_at <= gone_last THEN min(gone_at, ?2) ELSE ?2 END, " +
 		"gone_last = max(gone_last, ?2), gone_why = ?1"
 	absenceClaimed = "seen_at <= ?2 AND (gone_last < ?2 OR (gone_why = ?1 AND gone_at > ?2))"
+	absenceOfKind  = " WHERE account_id = ?3 AND kind = ?4 AND repository = ?5 AND seen_at < ?6 AND "
+	ofNumbers      = " AND number IN (SELECT value FROM json_each(?7))"
 )
+
+// absenceStatement completes a statement about what an absence is about.
+func absenceStatement(statement string, a *document.Absence) (sql string, args []any) {
+	args = []any{string(a.Why), a.Since, a.Account, string(a.Kind), a.Repository, a.NotSeenSince}
+	statement += absenceOfKind + absenceClaimed
+	if len(a.Numbers) > 0 {
+		return statement + ofNumbers, append(args, idList(a.Numbers))
+	}
+	return statement, args
+}
 
 func flagRepository(_ context.Context, c *driver.Conn, a *document.Absence) error {
 	return Exec(c, `INSERT INTO repository_presence (account_id, repository, seen_at, gone_at, gone_last, gone_why)
@@ -23,7 +35,6 @@ func flagRepository(_ context.Context, c *driver.Conn, a *document.Absence) erro
 }
 
 func flagUnseen(_ context.Context, c *driver.Conn, a *document.Absence) error {
-	return Exec(c, "UPDATE document SET "+absenceClaim+` WHERE account_id = ?3 AND kind = ?4 AND repository = ?5
-		AND seen_at < ?6 AND `+absenceClaimed, nil,
-		string(a.Why), a.Since, a.Account, string(a.Kind), a.Repository, a.NotSeenSince)
+	sql, args := absenceStatement("UPDATE document SET "+absenceClaim, a)
+	return Exec(c, sql, nil, args...)
 }

@@ -49,8 +49,15 @@ func heldOf(_ context.Context, c *driver.Conn, keys []document.Key, each func(*d
 }
 
 func unseen(_ context.Context, c *driver.Conn, a *document.Absence, each func(*document.Held)) error {
-	return Exec(c, "SELECT "+heldColumns+" FROM document WHERE account_id = ?3 AND kind = ?4 AND repository = ?5 AND seen_at < ?6 AND "+absenceClaimed,
-		eachHeld(each), string(a.Why), a.Since, a.Account, string(a.Kind), a.Repository, a.NotSeenSince)
+	sql, args := absenceStatement("SELECT "+heldColumns+" FROM document", a)
+	return Exec(c, sql, eachHeld(each), args...)
+}
+
+func goneOf(_ context.Context, c *driver.Conn, account, repository int64, kind document.Kind, each func(h *document.Held, number int64)) error {
+	return Exec(c, "SELECT "+heldColumns+`, number FROM document
+		WHERE account_id = ? AND kind = ? AND repository = ? AND gone_why <> '' AND seen_at <= gone_last`, func(r *driver.Stmt) {
+		eachHeld(func(h *document.Held) { each(h, r.ColumnInt64(11)) })(r)
+	}, account, string(kind), repository)
 }
 
 func inside(_ context.Context, c *driver.Conn, account, repository int64, each func(*document.Held)) error {

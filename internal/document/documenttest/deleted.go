@@ -16,6 +16,8 @@ var deletedCases = []testCase{
 	{"NotSeenSince", notSeenSince},
 	{"SeenAgainWhateverTheVersion", seenAgain},
 	{"SeenAgainInABatch", seenInABatch},
+	{"AbsentWithOthers", absentWithOthers},
+	{"AbsentByNumber", absentByNumber},
 	{"InvalidAbsences", invalidAbsences},
 	{"GoneIsNotForCallersToSay", callersCannotSay},
 }
@@ -223,6 +225,67 @@ func seenInABatch(x *fixture) {
 	}
 }
 
+// absentByNumber: only things with the numbers that are named are flagged.
+func absentByNumber(x *fixture) {
+	x.shelf()
+	a := upTo(KindIssue, 5)
+	a.Numbers = []int64{2, 3}
+	x.mark("1/10-3", a)
+	a.Numbers = []int64{77}
+	x.mark("1/10-3", a)
+}
+
+// absentWithOthers: what belongs to something goes and comes back with it, whatever was
+// seen of it meanwhile.
+func absentWithOthers(x *fixture) {
+	x.shelf()
+	// Remarks belong to issues and pull requests by their numbers, steps to runs by
+	// their names.
+	remark := func(name string, number int64) document.Document {
+		d := shelved(1, 10, number)
+		d.Kind, d.Name, d.SeenAt = KindCommit, name, instant(100)
+		return d
+	}
+	x.upsert(remark("on1", 1), remark("on2", 2), remark("also on2", 2), remark("on3", 3), remark("of 4711", 4711))
+	run := shelved(1, 10, 5)
+	run.Kind, run.Name, run.SeenAt, run.Number = KindProfile, "4711", instant(100), 9
+	other := remark("elsewhere", 2)
+	other.Repository = 11
+	x.upsert(run, other)
+	gone := func() string {
+		var names []string
+		x.ok(x.Scan(x.Context(), document.Query{Account: 1, Kind: KindCommit}, func(d *document.Document) error {
+			if d.Deleted {
+				names = append(names, d.Name+since(d))
+			}
+			return nil
+		}))
+		return strings.Join(names, ", ")
+	}
+	with := document.Absence{Account: 1, Repository: 10, Kind: KindCommit, Why: document.GoneDeleted, Since: instant(200), With: []document.Kind{KindIssue, KindPull}}
+	claim := func(want string, absences ...document.Absence) {
+		x.Helper()
+		x.ok(x.MarkDeleted(x.Context(), absences))
+		if got := gone(); got != want {
+			x.Errorf("gone are %q, want %q", got, want)
+		}
+	}
+	claim("", with)
+	claim("also on2, on1, on2", upTo(KindIssue, 2), upTo(KindPull, 2), with)
+	claim("also on2, on1, on2", with)
+	x.sees(1, 10, 1, instant(250))
+	with.Since = instant(200)
+	claim("also on2, on1, on2", with) // as it was known when that was claimed
+	with.Since = instant(300)
+	claim("also on2, on2", with)
+	named := with
+	named.With, named.Named = []document.Kind{KindProfile}, true
+	runs := deleted(1, 10)
+	runs.Kind, runs.NotSeenSince, runs.Since = KindProfile, instant(400), instant(400)
+	named.Since = instant(400)
+	claim("of 4711(deleted 400)", runs, named)
+}
+
 func invalidAbsences(x *fixture) {
 	x.shelf()
 	for name, spoil := range map[string]func(*document.Absence){
@@ -234,6 +297,11 @@ func invalidAbsences(x *fixture) {
 		"events":         func(a *document.Absence) { a.Kind, a.NotSeenSince = KindEvent, instant(150) },
 		"unseen of all":  func(a *document.Absence) { a.NotSeenSince = instant(150) },
 		"all of a kind":  func(a *document.Absence) { a.Kind = KindIssue },
+		"numbers of all": func(a *document.Absence) { a.Numbers = []int64{1} },
+		"with, of all":   func(a *document.Absence) { a.With = []document.Kind{KindIssue} },
+		"with and unseen": func(a *document.Absence) {
+			a.Kind, a.With, a.NotSeenSince = KindPull, []document.Kind{KindIssue}, instant(150)
+		},
 	} {
 		bad := deleted(1, 10)
 		spoil(&bad)

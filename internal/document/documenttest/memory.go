@@ -214,14 +214,42 @@ func (m *Memory) MarkDeleted(_ context.Context, absences []document.Absence) err
 				home.mark = home.mark.Claim(home.seen, a.Why, a.Since)
 				continue
 			}
+			if len(a.With) > 0 {
+				m.follow(&a)
+				continue
+			}
 			for key, h := range m.docs {
-				if key.Account == a.Account && key.Kind == a.Kind && h.doc.Repository == a.Repository && h.doc.SeenAt.Before(a.NotSeenSince) {
+				if h.within(key, &a) && h.doc.SeenAt.Before(a.NotSeenSince) && (len(a.Numbers) == 0 || slices.Contains(a.Numbers, h.doc.Number)) {
 					h.mark = h.mark.Claim(h.doc.SeenAt, a.Why, a.Since)
 				}
 			}
 		}
 	})
 	return nil
+}
+
+// within tells whether a document is of the kind and in the repository of an absence.
+func (h *held) within(key document.Key, a *document.Absence) bool {
+	return key.Account == a.Account && key.Kind == a.Kind && h.doc.Repository == a.Repository
+}
+
+// follow lets documents go and come back with those that they belong to.
+func (m *Memory) follow(a *document.Absence) {
+	gone := map[int64]bool{}
+	for key, h := range m.docs {
+		if key.Account == a.Account && slices.Contains(a.With, key.Kind) && h.doc.Repository == a.Repository && h.mark.Holds(h.doc.SeenAt) {
+			gone[a.NumberOf(key.Name, h.doc.Number)] = true
+		}
+	}
+	for key, h := range m.docs {
+		switch {
+		case !h.within(key, a):
+		case gone[h.doc.Number]:
+			h.mark = h.mark.Claim(h.doc.SeenAt, a.Why, a.Since)
+		case h.mark.Holds(h.doc.SeenAt) && h.mark.Last.Before(a.Since):
+			h.doc.SeenAt = later(h.doc.SeenAt, a.Since)
+		}
+	}
 }
 
 // Purge implements document.Writer: all at once, whatever most is.

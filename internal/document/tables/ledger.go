@@ -273,13 +273,11 @@ func (s *Store[T, P]) claim(ctx context.Context, t T, l *ledger, a *document.Abs
 		h.after.Mark = h.after.Mark.Claim(h.after.SeenAt, a.Why, since)
 		return s.rows.FlagRepository(ctx, t, a)
 	}
+	if len(a.With) > 0 {
+		return s.follow(ctx, t, l, a)
+	}
 	err := s.rows.Unseen(ctx, t, a, func(h *document.Held) {
-		e := l.docs[h.Key]
-		if e == nil {
-			e = &entry{before: h, after: *h}
-			l.docs[h.Key] = e
-			l.order = append(l.order, e)
-		}
+		e := l.meet(h)
 		if e.after.SeenAt.Before(unseen) {
 			e.after.Mark = e.after.Mark.Claim(e.after.SeenAt, a.Why, since)
 		}
@@ -288,6 +286,47 @@ func (s *Store[T, P]) claim(ctx context.Context, t T, l *ledger, a *document.Abs
 		return err
 	}
 	return s.rows.FlagUnseen(ctx, t, a)
+}
+
+// meet is the entry of a document that lies in the store.
+func (l *ledger) meet(h *document.Held) *entry {
+	e := l.docs[h.Key]
+	if e == nil {
+		e = &entry{before: h, after: *h}
+		l.docs[h.Key] = e
+		l.order = append(l.order, e)
+	}
+	return e
+}
+
+// follow lets things go and come back with those that they belong to.
+func (s *Store[T, P]) follow(ctx context.Context, t T, l *ledger, a *document.Absence) error {
+	gone := map[int64]bool{}
+	for _, kind := range a.With {
+		err := s.rows.Gone(ctx, t, a.Account, a.Repository, kind, func(h *document.Held, number int64) { gone[a.NumberOf(h.Name, number)] = true })
+		if err != nil {
+			return err
+		}
+	}
+	followers := a.Followers(gone)
+	for i := range followers {
+		if err := s.claim(ctx, t, l, &followers[i]); err != nil {
+			return err
+		}
+	}
+	at := micros(a.Since)
+	var back []Seen
+	err := s.rows.Gone(ctx, t, a.Account, a.Repository, a.Kind, func(h *document.Held, number int64) {
+		if !gone[number] && micros(h.Mark.Last) < at {
+			l.meet(h).after.SeenAt = instant(at)
+			back = append(back, Seen{h.Key, at})
+		}
+	})
+	if err != nil || len(back) == 0 {
+		return err
+	}
+	slices.SortFunc(back, func(a, b Seen) int { return compareKeys(a.Key, b.Key) })
+	return s.rows.Seen(ctx, t, back)
 }
 
 // log writes what has changed: of the documents that were met, and of all that lies

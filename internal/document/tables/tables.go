@@ -32,6 +32,9 @@ type Rows[T, P any] struct {
 	// that lies in a container.
 	Unseen func(ctx context.Context, t T, a *document.Absence, each func(*document.Held)) error
 	Inside func(ctx context.Context, t T, account, repository int64, each func(*document.Held)) error
+	// Gone reads the things of a kind in a container that are gone by themselves, with
+	// their numbers, and keeps others from changing them.
+	Gone func(ctx context.Context, t T, account, repository int64, kind document.Kind, each func(h *document.Held, number int64)) error
 	// Store writes documents, Seen that they were seen, and Sight that containers
 	// were.
 	Store func(ctx context.Context, t T, chosen []Chosen[P]) error

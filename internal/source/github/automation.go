@@ -18,7 +18,7 @@ var (
 )
 
 func runKind() document.Declaration {
-	return document.Declaration{Kind: KindRun, Source: Name, Plural: "workflow_runs", Doc: "runs of workflows, as far back as GitHub keeps them",
+	return document.Declaration{Kind: KindRun, Source: Name, Plural: "workflow_runs", CountedAs: document.RoleRun, Doc: "runs of workflows, as far back as GitHub keeps them",
 		Columns: table(document.TypeInteger, repositoryIDColumn, repositoryColumn,
 			document.Column{Name: "number", Type: document.TypeInteger, From: document.FromNumber, Doc: "its number among the runs of its workflow"},
 			titleColumn,

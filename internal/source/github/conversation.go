@@ -21,12 +21,12 @@ var (
 )
 
 func commentKind() document.Declaration {
-	return document.Declaration{Kind: KindComment, Source: Name, Plural: "comments",
+	return document.Declaration{Kind: KindComment, Source: Name, Plural: "comments", CountedAs: document.RoleComment,
 		Doc: "comments on issues and pull requests", Columns: commentColumns(), Read: fromPayload(ownComment)}
 }
 
 func reviewCommentKind() document.Declaration {
-	return document.Declaration{Kind: KindReviewComment, Source: Name, Plural: "review_comments",
+	return document.Declaration{Kind: KindReviewComment, Source: Name, Plural: "review_comments", CountedAs: document.RoleComment,
 		Doc: "comments on lines of pull requests", Columns: reviewCommentColumns(), Read: fromPayload(ownReviewComment)}
 }
 

@@ -183,7 +183,7 @@ func (d *driver) store(doc document.Document) {
 
 // flag does what a store does with an absence, for the kinds the source makes.
 func (d *driver) flag(gone document.Absence) {
-	if gone.Why == "" || gone.Since.IsZero() || gone.Account != testAccount || (gone.Kind == "") != gone.NotSeenSince.IsZero() {
+	if gone.Why == "" || gone.Since.IsZero() || gone.Account != testAccount || (gone.Kind == "" || len(gone.With) > 0) != gone.NotSeenSince.IsZero() {
 		d.t.Errorf("absence %+v", gone)
 	}
 	if kind := Kinds().Of(gone.Kind); gone.Kind != "" && (kind == nil || kind.Independent || gone.Repository == 0) {
@@ -193,9 +193,36 @@ func (d *driver) flag(gone document.Absence) {
 		d.vanished[gone.Repository] = gone
 		return
 	}
+	if len(gone.With) > 0 {
+		d.follow(gone)
+		return
+	}
 	for key, doc := range d.docs {
 		if key.Kind == gone.Kind && doc.Repository == gone.Repository && doc.SeenAt.Before(gone.NotSeenSince) {
 			d.gone[key] = gone
+		}
+	}
+}
+
+// follow lets documents go and come back with those that they belong to.
+func (d *driver) follow(a document.Absence) {
+	holds := func(key document.Key, doc *document.Document) bool {
+		own, ok := d.gone[key]
+		return ok && !doc.SeenAt.After(own.Since)
+	}
+	gone := map[int64]bool{}
+	for key, doc := range d.docs {
+		if slices.Contains(a.With, key.Kind) && doc.Repository == a.Repository && holds(key, &doc) {
+			gone[a.NumberOf(key.Name, doc.Number)] = true
+		}
+	}
+	for key, doc := range d.docs {
+		switch {
+		case key.Kind != a.Kind || doc.Repository != a.Repository:
+		case gone[doc.Number]:
+			d.gone[key] = a
+		case holds(key, &doc):
+			delete(d.gone, key)
 		}
 	}
 }

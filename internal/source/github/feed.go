@@ -128,6 +128,11 @@ func (f *feed) end(c *call, typ string, p *params, res *source.Result) {
 	if typ == f.sweep {
 		if f.wrap != "" && p.Met == p.Total && p.Start != 0 {
 			res.Absences = append(res.Absences, c.notSeen(f.kind, document.GoneDeleted))
+			if f.children != nil && f.children.wanted(c.opt) {
+				with := c.goneWith(f.children.kind, f.kind)
+				with.Named = true
+				res.Absences = append(res.Absences, with)
+			}
 		}
 		return
 	}

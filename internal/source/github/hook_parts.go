@@ -25,7 +25,8 @@ var toldElements = map[string]struct {
 // is said to be gone, is looked at in the list, which otherwise is "" where there is none.
 func (n *notice) part(member, list string) []domain.JobSpec {
 	about := toldElements[member]
-	if !n.wants(about.resource) && !(member == "workflow_run" && n.wants("workflow_jobs")) {
+	// The runs are collected with their jobs.
+	if wanted := n.wants(about.resource) || about.resource == runs && n.wants("workflow_jobs"); !wanted {
 		return nil
 	}
 	told := n.event.Get(member)

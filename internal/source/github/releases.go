@@ -30,7 +30,7 @@ func titled(member string) func(f *document.Fields, name string, v gjson.Result)
 }
 
 func releaseKind() document.Declaration {
-	return document.Declaration{Kind: KindRelease, Source: Name, Plural: "releases", Doc: "releases, with what can be downloaded of them",
+	return document.Declaration{Kind: KindRelease, Source: Name, Plural: "releases", CountedAs: document.RoleRelease, Doc: "releases, with what can be downloaded of them",
 		Columns: releaseColumns(), Read: fromPayload(ownRelease)}
 }
 

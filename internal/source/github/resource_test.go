@@ -96,7 +96,9 @@ func TestChangedOptionalResourcesAreCollected(t *testing.T) {
 		for _, kind := range optionalParts() {
 			_ = w.AddPart(repo, kind, number)
 			_ = w.EditPart(repo, kind, 129) // of a feed, what changed long ago is found by a sweep
-			_ = w.DeletePart(repo, kind, 7)
+			if kind != sim.PartIssueEvent { // GitHub has no way to delete one alone
+				_ = w.DeletePart(repo, kind, 7)
+			}
 		}
 	}
 	c.advance(48 * time.Hour)

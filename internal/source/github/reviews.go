@@ -22,7 +22,7 @@ var (
 )
 
 func reviewKind() document.Declaration {
-	return document.Declaration{Kind: KindReview, Source: Name, Plural: "reviews", Doc: "reviews of pull requests; none of servers without GraphQL",
+	return document.Declaration{Kind: KindReview, Source: Name, Plural: "reviews", CountedAs: document.RoleReview, Doc: "reviews of pull requests; none of servers without GraphQL",
 		Columns: reviewColumns(), Read: fromPayload(ownReview)}
 }
 

@@ -51,6 +51,8 @@ func runJobFields(f *document.Fields, name string, v gjson.Result) {
 		f.Title = text(v)
 	case "status":
 		f.State = text(v)
+	case "run_id":
+		f.Number = v.Int() // by which it goes with its run
 	}
 }
 

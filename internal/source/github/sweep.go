@@ -1,6 +1,8 @@
 package github
 
 import (
+	"slices"
+
 	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/source"
@@ -51,6 +53,15 @@ func (c *call) sweepEnd(res *source.Result) {
 		kind = KindPull
 	}
 	res.Absences = append(res.Absences, c.notSeen(kind, document.GoneDeleted))
+	if slices.Contains(c.opt.Resources, "issue_events") {
+		// What happened to an issue is told for as long as that is there.
+		res.Absences = append(res.Absences, c.goneWith(KindIssueEvent, KindIssue, KindPull))
+	}
+}
+
+// goneWith lets what belongs to things of other kinds go and come back with those.
+func (c *call) goneWith(kind document.Kind, others ...document.Kind) document.Absence {
+	return document.Absence{Account: c.Run.AccountID, Repository: c.p.Repo.ID, Kind: kind, Why: document.GoneDeleted, Since: unix(c.p.Start), With: others}
 }
 
 // notSeen is the absence of what a walk over everything of a kind has not met.

@@ -1,6 +1,7 @@
 package github
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -88,5 +89,46 @@ func TestSweepsAreLowPriority(t *testing.T) {
 	d.sweep(SweepPulls, BucketGraphQL, repository{repoRef: testRepo})
 	if len(d.res.Next) != 1 || d.res.Next[0].Priority != domain.PriorityLow || d.res.Next[0].Class != domain.ClassChild {
 		t.Errorf("planned %+v", d.res.Next)
+	}
+}
+
+// What happened to an issue goes with it and comes back with it, and so do the jobs of a
+// run: neither takes a call of its own.
+func TestWhatBelongsGoesWithIt(t *testing.T) {
+	c := newClock()
+	w := newWorld(t, sim.Options{Seed: 5, Accounts: 1, Now: c.Now, NoPollInterval: true, Shape: &sim.Shape{
+		Repos: sim.Exactly(1), Commits: sim.Exactly(1), Issues: sim.Exactly(12), Pulls: sim.Exactly(4), Parts: sim.Exactly(120),
+	}})
+	login := w.Logins()[0]
+	d := w.driver(t, Options{SweepEvery: 24 * time.Hour, Now: c.Now, Resources: []string{"issue_events", "workflow_jobs"}}, login)
+	c.run(d)
+	d.noFailures()
+	gone := func() map[document.Kind]int {
+		n := map[document.Kind]int{}
+		for _, doc := range d.docs {
+			if doc.Deleted {
+				n[doc.Kind]++
+			}
+		}
+		return n
+	}
+	repo := w.Repos(login)[0]
+	number := mustTruth(t, w, login, time.Time{}).Repositories[0].Issues[3].Number
+	if err := errors.Join(w.DeleteIssue(repo, number), w.DeletePart(repo, sim.PartRun, 7)); err != nil {
+		t.Fatal(err)
+	}
+	for _, back := range []bool{false, true} {
+		if back {
+			if err := w.RestoreIssue(repo, number); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.advance(25 * time.Hour)
+		c.run(d)
+		d.noFailures()
+		d.matches(mustTruth(t, w, login, time.Time{}), true)
+		if n := gone(); (n[KindIssueEvent] > 0) == back || (n[KindIssue] == 1) == back || n[KindRunJob] == 0 {
+			t.Errorf("restored %t: gone are %v", back, n)
+		}
 	}
 }

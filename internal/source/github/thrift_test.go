@@ -127,13 +127,14 @@ func TestPricesAreDocumented(t *testing.T) {
 	first, again := measure(StandardResources()...)
 	fmt.Fprintf(&b, "| all of the standard set | %s | %d | %s |\n", words(first.without(baseFirst)), m.Total, words(again.without(baseAgain)))
 	fmt.Fprintf(&b, "| the rest of the run | %s | %d | %s |\n", words(baseFirst), minimum.Total, words(baseAgain))
-	checkPage(t, "../../../docs/sources.md", b.String())
+	checkPage(t, "measured", b.String())
 }
 
-// checkPage compares what stands between two marks of a page, or writes it there.
-func checkPage(t *testing.T, path, want string) {
+// checkPage compares what stands between two marks of docs/sources.md, or writes it there.
+func checkPage(t *testing.T, mark, want string) {
 	t.Helper()
-	const begin, end = "<!-- measured -->\n", "<!-- end -->"
+	const path, end = "../../../docs/sources.md", "<!-- end -->"
+	begin := "<!-- " + mark + " -->\n"
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -46,6 +46,7 @@ const (
 	RepoReferrers        = "REPO_TRAFFIC_REFERRERS"
 	SweepReviews         = "SWEEP_REVIEWS"
 	SweepRuns            = "SWEEP_WORKFLOW_RUNS"
+	SweepIssueEvents     = "SWEEP_ISSUE_EVENTS"
 	SweepDiscussions     = "SWEEP_DISCUSSIONS"
 	SweepPullCommits     = "SWEEP_PULL_COMMITS"
 	SweepPullFiles       = "SWEEP_PULL_FILES"

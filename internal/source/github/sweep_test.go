@@ -132,3 +132,41 @@ func TestWhatBelongsGoesWithIt(t *testing.T) {
 		}
 	}
 }
+
+// Pages move up when an issue is deleted with its events while they are read: what slipped
+// past the walk is brought by the next sweep.
+func TestEventsThatSlippedPastAreFoundBySweeps(t *testing.T) {
+	c := newClock()
+	w := newWorld(t, sim.Options{Seed: 6, Accounts: 1, Now: c.Now, NoPollInterval: true, Shape: &sim.Shape{
+		Repos: sim.Exactly(1), Commits: sim.Exactly(1), Issues: sim.Exactly(60), Pulls: sim.Exactly(0), Parts: sim.Exactly(250)}})
+	d := w.driver(t, Options{Resources: []string{"issue_events"}, Now: c.Now, SweepEvery: time.Hour}, w.Logins()[0])
+	repo := w.Repos(d.login)[0]
+	deleted := 0
+	d.before = func(spec domain.JobSpec) {
+		if spec.Type == RepoIssueEvents && spec.PageKey == "2" && deleted == 0 {
+			for number := 41; number <= 60; number++ {
+				if w.DeleteIssue(repo, number) == nil {
+					deleted++
+				}
+			}
+		}
+	}
+	c.run(d)
+	d.noFailures()
+	first, found := map[string]bool{}, 0
+	for _, doc := range d.ofKind(KindIssueEvent) {
+		first[doc.Name] = true
+	}
+	c.advance(2 * time.Hour)
+	c.run(d)
+	d.noFailures()
+	for _, doc := range d.ofKind(KindIssueEvent) {
+		if !first[doc.Name] {
+			found++
+		}
+	}
+	if deleted == 0 || found == 0 {
+		t.Errorf("%d issues were deleted, and %d events found later", deleted, found)
+	}
+	d.matches(mustTruth(t, w, d.login, time.Time{}), true)
+}

@@ -10,7 +10,7 @@ import (
 
 // What happens to issues and pull requests, and what is talked about beside them.
 var (
-	repoIssueEvents = feed{item: issueEventElement.read, route: route{typ: RepoIssueEvents, kind: KindIssueEvent, bucket: BucketCore,
+	repoIssueEvents = feed{item: issueEventElement.read, route: route{typ: RepoIssueEvents, sweep: SweepIssueEvents, kind: KindIssueEvent, bucket: BucketCore,
 		endpoint: "GET /repositories/{id}/issues/events", path: "/issues/events", mayHide: true}}
 	repoDiscussions = connected{item: discussionElement.read, connection: "discussions",
 		fields: `databaseId number title body author{login} authorAssociation category{name} isAnswered closed locked upvoteCount createdAt updatedAt url`,

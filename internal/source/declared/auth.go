@@ -82,9 +82,9 @@ func (c signing) admitted(ctx context.Context) *source.Result {
 		return nil
 	case failed != nil:
 		// Somebody else's call: this one made none.
-		res, why := *failed, *failed.Failure
-		res.Failure, res.Free, res.Quota = &why, true, quota.Response{}
-		return &res
+		res := copied(failed)
+		res.Free, res.Quota = true, quota.Response{}
+		return res
 	case mine == nil:
 		return c.s.stopped(true)
 	}
@@ -95,9 +95,16 @@ func (c signing) admitted(ctx context.Context) *source.Result {
 	case ctx.Err() != nil:
 		c.session.settle(mine, nil, "", nil)
 	default:
-		c.session.settle(mine, nil, "", res)
+		c.session.settle(mine, nil, "", copied(res))
 	}
 	return res
+}
+
+// copied is a failure of somebody's own.
+func copied(res *source.Result) *source.Result {
+	own, why := *res, *res.Failure
+	own.Failure = &why
+	return &own
 }
 
 // signedIn gives a call a token that it asks for if there is none, and says why it has

@@ -61,10 +61,13 @@ func (c *call) authorise(req *http.Request) {
 	}
 }
 
+// signing is a call that may need a token before it can be made.
+type signing struct{ *call }
+
 // admitted gives the call a token, where the upstream wants one. A call that finds none
 // asks for it instead of making its own, and comes back: one Call is one call, and what
 // it draws on is counted for what it was.
-func (c *call) admitted(ctx context.Context) *source.Result {
+func (c signing) admitted(ctx context.Context) *source.Result {
 	if c.auth.login == nil {
 		return nil
 	}
@@ -79,9 +82,9 @@ func (c *call) admitted(ctx context.Context) *source.Result {
 		return nil
 	case failed != nil:
 		// Somebody else's call: this one made none.
-		res, why := *failed, *failed.Failure
-		res.Failure, res.Free, res.Quota = &why, true, quota.Response{}
-		return &res
+		res := copied(failed)
+		res.Free, res.Quota = true, quota.Response{}
+		return res
 	case mine == nil:
 		return c.s.stopped(true)
 	}
@@ -92,14 +95,21 @@ func (c *call) admitted(ctx context.Context) *source.Result {
 	case ctx.Err() != nil:
 		c.session.settle(mine, nil, "", nil)
 	default:
-		c.session.settle(mine, nil, "", res)
+		c.session.settle(mine, nil, "", copied(res))
 	}
 	return res
 }
 
+// copied is a failure of somebody's own.
+func copied(res *source.Result) *source.Result {
+	own, why := *res, *res.Failure
+	own.Failure = &why
+	return &own
+}
+
 // signedIn gives a call a token that it asks for if there is none, and says why it has
 // none.
-func (c *call) signedIn(ctx context.Context) *domain.Failure {
+func (c signing) signedIn(ctx context.Context) *domain.Failure {
 	instead := c.admitted(ctx)
 	if instead != nil && instead.Failure == nil {
 		instead = c.admitted(ctx)
@@ -111,7 +121,7 @@ func (c *call) signedIn(ctx context.Context) *domain.Failure {
 }
 
 // logIn asks for a token.
-func (c *call) logIn(ctx context.Context) (*source.Result, *token, string) {
+func (c signing) logIn(ctx context.Context) (*source.Result, *token, string) {
 	req, err := c.loginRequest()
 	if err != nil {
 		res := refuse("%s", err)
@@ -154,7 +164,7 @@ func (c *call) logIn(ctx context.Context) (*source.Result, *token, string) {
 }
 
 // refusal is what an upstream says of why it gives no token.
-func (c *call) refusal(a *answer) string {
+func (c signing) refusal(a *answer) string {
 	for _, path := range []string{"error_description", "error.message", "error", "message"} {
 		if text := textAt(a.json, path); text != "" {
 			return " " + shorten(text, 200)
@@ -164,7 +174,7 @@ func (c *call) refusal(a *answer) string {
 }
 
 // until is when another token is asked for: some time before this one's end.
-func (c *call) until(a *answer) time.Time {
+func (c signing) until(a *answer) time.Time {
 	in := c.auth.login
 	life := in.lasts
 	if text := in.expires.Text(a.ration()); text != "" {
@@ -180,7 +190,7 @@ func (c *call) until(a *answer) time.Time {
 
 // loginRequest is the call that asks for a token. Secrets are in its body or headers,
 // and never in its address.
-func (c *call) loginRequest() (*http.Request, error) {
+func (c signing) loginRequest() (*http.Request, error) {
 	in, env := c.auth.login, map[string]any{"config": c.s.config, "target": c.Run.Login}
 	named, err := in.url.address(env)
 	if err != nil {
@@ -213,7 +223,7 @@ func (c *call) loginRequest() (*http.Request, error) {
 
 // loginAddress is where tokens are given. It may be at another host than all else, but
 // where the base was replaced, credentials go to none that was not.
-func (c *call) loginAddress(named string) (*url.URL, error) {
+func (c signing) loginAddress(named string) (*url.URL, error) {
 	if strings.HasPrefix(named, "/") {
 		return c.resolve(named)
 	}
@@ -227,7 +237,7 @@ func (c *call) loginAddress(named string) (*url.URL, error) {
 	return u, nil
 }
 
-func (c *call) loginBody(req *http.Request, env map[string]any) ([]byte, error) {
+func (c signing) loginBody(req *http.Request, env map[string]any) ([]byte, error) {
 	in := c.auth.login
 	fields := map[string]any{}
 	for _, p := range in.fields {
@@ -265,7 +275,7 @@ func (c *call) loginBody(req *http.Request, env map[string]any) ([]byte, error) 
 
 // toldOfLogin is what a call for a token drew on: what names it by match, and nothing
 // else.
-func (c *call) toldOfLogin(req *http.Request, a *answer) []keeper.Answer {
+func (c signing) toldOfLogin(req *http.Request, a *answer) []keeper.Answer {
 	all := make([]keeper.Answer, 0, 4)
 	for _, r := range c.s.drawing.byJob[c.Job.Type] {
 		if len(r.Match) > 0 && r.Applies(req.Method, c.below(req.URL), loginStream) {

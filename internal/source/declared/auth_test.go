@@ -164,6 +164,34 @@ func TestTokenShared(t *testing.T) {
 	}
 }
 
+// TestTokenFailureShared: calls that wait for a token that is not given all know why.
+func TestTokenFailureShared(t *testing.T) {
+	hold := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		<-hold
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write([]byte(`{"error":"secret-canary is wrong"}`))
+	}))
+	t.Cleanup(server.Close)
+	src, err := declared.New(load(t, signed(ways["client credentials"].auth)), declared.Options{Base: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := domain.Run{ID: 1, AccountID: 7, Login: "acme"}
+	jobs, _ := src.Plan(run)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			res := src.Call(t.Context(), source.Call{Run: run, Job: domain.Job{JobSpec: jobs[0]}, Token: ways["client credentials"].token})
+			if res.Verdict != source.PauseAccount || strings.Contains(res.Failure.Message, "canary") {
+				t.Errorf("%v %+v", res.Verdict, res.Failure)
+			}
+		})
+	}
+	close(hold)
+	all.Wait()
+}
+
 // TestTokenRation: a ration that names the call for tokens is drawn on by it.
 func TestTokenRation(t *testing.T) {
 	text := strings.Replace(signed(ways["a session"].auth), "ration: {", "ration: {logins: {per: key, calls: 5, every: 1m, match: POST /login}, ", 1)

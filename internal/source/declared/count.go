@@ -31,14 +31,17 @@ func (c walk) beginning(child *Stream, path string, p params) domain.JobSpec {
 	return c.s.spec(jobType(child, mode), path, p, domain.ClassChild)
 }
 
+// counting is a call that tells how many there are.
+type counting struct{ *call }
+
 // known says whether the stream was collected before: later runs are told by earlier
 // ones how much there is.
-func (c *call) known() bool {
+func (c counting) known() bool {
 	return !c.Cursors[cursorKey(jobType(c.stream, modeMain), c.Job.Resource)].IsZero()
 }
 
 // counted is the answer to a count: the walk follows in any case.
-func (c *call) counted(a *answer) source.Result {
+func (c counting) counted(a *answer) source.Result {
 	next := c.s.spec(jobType(c.stream, modeMain), c.Job.Resource, params{Parents: c.p.Parents, Full: c.p.Full}, domain.ClassWalk)
 	res := source.Result{Verdict: source.Done, Next: []domain.JobSpec{next}}
 	if a == nil || a.status != http.StatusOK {
@@ -61,7 +64,7 @@ func (c *call) counted(a *answer) source.Result {
 }
 
 // countFailed lets the walk go on without a count that cannot be had.
-func (c *call) countFailed(res source.Result) source.Result {
+func (c counting) countFailed(res source.Result) source.Result {
 	if c.mode != modeCount {
 		return res
 	}

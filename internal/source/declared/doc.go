@@ -8,7 +8,11 @@
 //   - expression.go, template.go: what is written in {…}: compiled once, bounded.
 //   - path.go: places in an answer.
 //   - rations.go: what the rations of a file are to the keeper of today.
-//   - source.go, plan.go, params.go: the source and its jobs.
+//   - source.go, params.go: the source and its jobs.
+//   - auth.go, session.go: how calls show a credential, and tokens that are given for it.
 //   - request.go, fetch.go, outcome.go: one call and what its answer means.
-//   - walk.go, page.go, record.go: pages, records and what a complete walk proves.
+//   - walk.go, page.go, record.go: pages, records and what a complete walk proves;
+//     slices.go: walks through slices of time; count.go: how many there are; xml.go: XML
+//     as the same tree.
+//   - probe*.go, infer.go: what an upstream shows, and the lines that a file lacks.
 package declared

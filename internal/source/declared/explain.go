@@ -3,7 +3,6 @@ package declared
 import (
 	"fmt"
 	"strings"
-	"time"
 )
 
 // Explanation is what a file comes to, for people.
@@ -114,7 +113,7 @@ func (f *File) streamPlan(s *Stream) StreamPlan {
 	case s.changes != nil:
 		p.Later = s.changes.text()
 	case s.window > 0:
-		p.First += fmt.Sprintf(", in slices of %s since %s", s.window, s.cursor.start.Format(time.DateOnly))
+		p.First += fmt.Sprintf(", in slices of %s since %s", s.window, s.cursor.begins.text)
 		p.Later = "the same, since the last walk"
 	case s.followed():
 		p.Later = "the same, since the last walk"

@@ -89,7 +89,8 @@ type owner struct {
 type cursor struct {
 	overlap time.Duration
 	as      string
-	start   time.Time
+	// begins is where the first walk begins; nil for the beginning of time.
+	begins *template
 }
 
 // rule is what an answer means if a condition holds.

@@ -139,7 +139,7 @@ func streamForm() *form {
 		opt("cursor", object(
 			opt("overlap", simple(shapeDuration), "how far before the last walk the next one begins; 1m if left out"),
 			opt("as", text("iso", "epoch", "epoch_ms", "date"), "how {cursor} is written; iso if left out"),
-			opt("start", simple(shapeText), "where the first walk begins, such as 2020-01-01"),
+			opt("start", simple(shapeTemplate), "where the first walk begins, such as 2020-01-01 or {config.since}"),
 		), "how changes are followed; it moves only when every page is stored"),
 		opt("gone", listOf(simple(shapeInteger)), "statuses that say that the parent is gone"),
 		opt("where", simple(shapeCondition), "which records are kept, over record and its parents"),

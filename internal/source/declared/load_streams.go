@@ -257,19 +257,22 @@ func (l *loader) senseOfPage(p *page, n node) {
 }
 
 func (l *loader) cursor(s *Stream, n node) {
-	s.cursor = cursor{overlap: time.Minute, as: "iso", start: time.Unix(0, 0).UTC()}
+	s.cursor = cursor{overlap: time.Minute, as: "iso"}
 	if n.get("overlap").is() {
 		s.cursor.overlap = n.get("overlap").duration()
 	}
 	if as := n.get("as").text(); as != "" {
 		s.cursor.as = as
 	}
-	if start := n.get("start"); start.is() {
-		at, ok := guess(start.text())
-		if !ok {
-			start.wrong("give an instant such as 2020-01-01 or 2020-01-01T00:00:00Z", "%q is not an instant", start.text())
+	start := n.get("start")
+	if !start.is() {
+		return
+	}
+	s.cursor.begins = l.template(start, names{"config": l.names()["config"]})
+	if text, ok := l.settled(s.cursor.begins); ok {
+		if _, ok = guess(text); !ok {
+			start.wrong("give an instant such as 2020-01-01 or 2020-01-01T00:00:00Z", "%q is not an instant", text)
 		}
-		s.cursor.start = at
 	}
 }
 

@@ -76,6 +76,7 @@ func TestMistakes(t *testing.T) {
 		"a window of no begin":      {change(`/lines"`, `/lines?a={cursor}&b={until}"`) + "    window: 1d\n", 25, []string{"where the first slice begins"}},
 		"a window of nothing":       {change("    gone: [404]", "    window: 0d"), 24, []string{"too short"}},
 		"a window of months":        {change("    gone: [404]", "    window: 1M"), 24, []string{"is not a duration"}},
+		"a begin that is none":      {change("    gone: [404]", "    cursor: {start: soon}"), 24, []string{"is not an instant"}},
 		"an end without a window":   {change(`/lines"`, `/lines?b={until}"`), 22, []string{"unknown name until"}},
 		"a count of nobody":         {change("    gone: [404]", "    count: {get: /n, at: n}"), 24, []string{"does not say which"}},
 		"a stream's name":           {change("  lines:", "  record:"), 21, []string{"cannot be a stream"}},

@@ -38,11 +38,11 @@ func (c *call) understand(a *answer) source.Result {
 	case code == http.StatusOK && c.mode == modeOwner:
 		return c.readOwner(a)
 	case code == http.StatusOK && c.mode == modeCount:
-		return c.counted(a)
+		return counting{c}.counted(a)
 	case code == http.StatusOK:
 		return walk{c}.readPage(a)
 	case code < 400 && c.mode == modeCount:
-		return c.counted(nil)
+		return counting{c}.counted(nil)
 	case code == http.StatusNoContent:
 		a.json = gjson.Parse("[]")
 		return walk{c}.walked(a, nil)
@@ -124,7 +124,7 @@ func (c *call) apply(r rule, a *answer) source.Result {
 			return source.Result{Verdict: source.Done, Next: c.s.roots()}
 		}
 		if c.mode == modeCount {
-			return c.counted(nil)
+			return counting{c}.counted(nil)
 		}
 		return walk{c}.walked(a, nil)
 	case "gone":

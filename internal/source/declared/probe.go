@@ -140,7 +140,7 @@ func (s *Source) probe(ctx context.Context, p Probe, stream *Stream, again bool,
 		made.Failure = err.Error()
 		return false
 	}
-	if failed := c.signedIn(ctx); failed != nil {
+	if failed := (signing{c}).signedIn(ctx); failed != nil {
 		c.conceal(failed)
 		made.Failure = failed.Message
 		return false

@@ -77,7 +77,7 @@ func (c walk) unread() domain.JobSpec {
 	if c.left > 1 {
 		text = fmt.Sprintf("%d records of page %d were left out, the first of them record %d: %s", c.left, c.p.Page+1, c.leftWhich, c.leftWhy)
 	}
-	p := params{Page: c.p.Page, Tag: c.p.Tag, Moved: c.p.Moved, Unread: text}
+	p := params{Page: c.p.Page, Tag: c.p.Tag, From: c.p.From, Until: c.p.Until, Moved: c.p.Moved, Unread: text}
 	return c.s.spec(c.Job.Type, c.Job.Resource, p, domain.ClassWalk)
 }
 

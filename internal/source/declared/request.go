@@ -49,7 +49,7 @@ func (c *call) begin() (err error) {
 		c.p.Since = walk{c}.since()
 	}
 	if c.stream.window > 0 && c.mode == modeMain && c.p.Until == 0 {
-		walk{c}.slice()
+		slicing{walk{c}}.slice()
 	}
 	switch {
 	case c.mode == modeCount:
@@ -96,10 +96,10 @@ func (c *call) cursorText() (since, until string) {
 	if c.stream == nil {
 		return "", ""
 	}
-	at, k := c.stream.cursor.start, &c.stream.cursor
+	at, k := c.start(), &c.stream.cursor
 	switch {
 	case c.p.Until != 0:
-		from, to := c.bounds()
+		from, to := slicing{walk{c}}.bounds()
 		return k.written(from), k.written(to)
 	case c.p.Since != 0:
 		at = unix(c.p.Since).Add(-k.overlap)

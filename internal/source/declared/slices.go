@@ -16,18 +16,21 @@ import (
 // step before it, so that nothing is lost whether an upstream takes the ends of a slice
 // to be in it or not.
 
+// slicing is a walk through one slice.
+type slicing struct{ walk }
+
 // slice settles which part of the time a walk's first page asks for.
-func (c walk) slice() {
+func (c slicing) slice() {
 	from := c.p.Since
 	if from == 0 {
-		from = c.stream.cursor.start.Unix()
+		from = c.start().Unix()
 	}
 	c.p.From, c.p.Begin = from, true
 	c.p.Until = c.sliceEnd(from)
 }
 
 // sliceEnd is where a slice ends: a window later, or at the run's own instant.
-func (c walk) sliceEnd(from int64) int64 {
+func (c slicing) sliceEnd(from int64) int64 {
 	end, now := from+int64(c.stream.window/time.Second), c.Run.Anchor.Unix()
 	if end > now {
 		return max(now, from)
@@ -39,7 +42,7 @@ func (c walk) sliceEnd(from int64) int64 {
 const mostSlices = 1000
 
 // slices plans those that follow the first one. The last of many plans more.
-func (c walk) slices(res *source.Result) {
+func (c slicing) slices(res *source.Result) {
 	from := c.p.Until
 	for n := 1; from < c.Run.Anchor.Unix() && n <= mostSlices; n++ {
 		next := params{Parents: c.p.Parents, Since: c.p.Since, From: from, Until: c.sliceEnd(from), Begin: n == mostSlices}
@@ -49,9 +52,9 @@ func (c walk) slices(res *source.Result) {
 }
 
 // sliced notes that a slice came to its end.
-func (c walk) sliced(res *source.Result) {
+func (c slicing) sliced(res *source.Result) {
 	key, end := cursorKey(c.Job.Type, c.Job.Resource), min(c.p.Until, c.p.At)
-	if c.p.Since == 0 && c.p.From != c.stream.cursor.start.Unix() || c.p.Since != 0 && c.p.From != c.p.Since || c.p.Until < c.Run.Anchor.Unix() {
+	if c.p.Since == 0 && c.p.From != c.start().Unix() || c.p.Since != 0 && c.p.From != c.p.Since || c.p.Until < c.Run.Anchor.Unix() {
 		key += sliceMark + strconv.FormatInt(c.p.From, 10)
 	}
 	res.Cursors = append(res.Cursors, c.cursorAt(key, end))
@@ -61,7 +64,7 @@ const sliceMark = " slice "
 
 // reached is the instant up to which slices follow one another without a gap from an
 // earlier one; zero if there is none.
-func (c walk) reached(from time.Time) time.Time {
+func (c slicing) reached(from time.Time) time.Time {
 	prefix := cursorKey(c.Job.Type, c.Job.Resource) + sliceMark
 	ends := map[int64]int64{}
 	for key, at := range c.Cursors {
@@ -73,7 +76,7 @@ func (c walk) reached(from time.Time) time.Time {
 	}
 	at := from.Unix()
 	if from.IsZero() {
-		at = c.stream.cursor.start.Unix()
+		at = c.start().Unix()
 	}
 	for end, met := ends[at]; met && end > at; end, met = ends[at] {
 		at, from = end, unix(end)
@@ -82,13 +85,13 @@ func (c walk) reached(from time.Time) time.Time {
 }
 
 // bounds are the ends of a slice as expressions see them.
-func (c *call) bounds() (since, until time.Time) {
+func (c slicing) bounds() (since, until time.Time) {
 	step := time.Second
 	if c.stream.cursor.as == asDate {
 		step = 24 * time.Hour
 	}
 	since, until = unix(c.p.From), unix(c.p.Until)
-	switch start := c.stream.cursor.start; {
+	switch start := c.start(); {
 	case c.p.From == c.p.Since && c.p.Since != 0:
 		since = since.Add(-max(c.stream.cursor.overlap, step))
 	case since.After(start):
@@ -99,6 +102,37 @@ func (c *call) bounds() (since, until time.Time) {
 		until = until.Add(step)
 	}
 	return since, until
+}
+
+// start is where the first walk of the stream begins.
+func (c *call) start() time.Time {
+	if at, ok := c.s.starts[c.stream]; ok {
+		return at
+	}
+	return time.Unix(0, 0).UTC()
+}
+
+// begin finds out where first walks begin, by what is set.
+func (s *Source) begin() {
+	for _, stream := range s.file.Streams {
+		if stream.cursor.begins == nil {
+			continue
+		}
+		text, err := stream.cursor.begins.render(map[string]any{"config": s.config})
+		if at, ok := guess(text); err == nil && ok {
+			s.starts[stream] = at.Truncate(time.Second)
+		}
+	}
+}
+
+// unbegun is a stream whose first walk begins nobody knows when; nil if there is none.
+func (s *Source) unbegun() error {
+	for _, stream := range s.file.Streams {
+		if _, known := s.starts[stream]; stream.cursor.begins != nil && !known {
+			return domain.Errorf(domain.CodeInvalid, "where the stream %s of %s begins, %s, is not an instant; set it to one such as 2020-01-01", stream.Name, s.file.Name, stream.cursor.begins.text)
+		}
+	}
+	return nil
 }
 
 // asDate is an instant that is written as a day.

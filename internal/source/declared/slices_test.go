@@ -116,6 +116,21 @@ func TestSliceThatFails(t *testing.T) {
 	d.want("the next run")
 }
 
+// TestBeginThatIsSet: where a first walk begins may be a value that is set, and must be
+// before a run is planned.
+func TestBeginThatIsSet(t *testing.T) {
+	f := load(t, strings.NewReplacer("start: 2026-11-15T00:00:00Z", "start: '{config.since}'", "config: {", "config: {since: '', ").Replace(sliced["instants"]))
+	for since, want := range map[string]string{"": "set it to one such as 2020-01-01", "soon": "set it to one such as 2020-01-01", "2020-01-01": ""} {
+		src, err := declared.New(f, declared.Options{Config: map[string]string{"since": since}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = src.Plan(domain.Run{ID: 1, AccountID: 7, Login: "acme"}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", since, err)
+		}
+	}
+}
+
 // TestManySlices: more slices than are planned at once are planned by the last of them.
 func TestManySlices(t *testing.T) {
 	text := strings.NewReplacer("window: 2h", "window: 1m", "2026-11-15T00:00:00Z", "2026-11-17T00:00:00Z").Replace(sliced["instants"])

@@ -64,6 +64,8 @@ type Source struct {
 	// drawing is what calls draw on, sessions the tokens that the upstream gave.
 	drawing  *drawing
 	sessions sessions
+	// starts are where first walks begin, by stream, as far as that is set.
+	starts map[*Stream]time.Time
 }
 
 var (
@@ -94,7 +96,7 @@ const (
 
 // New opens a source.
 func New(f *File, o Options) (*Source, error) {
-	s := &Source{file: f, opt: o.withDefaults(), config: map[string]any{}, jobs: map[string]operation{}}
+	s := &Source{file: f, opt: o.withDefaults(), config: map[string]any{}, jobs: map[string]operation{}, starts: map[*Stream]time.Time{}}
 	for name, value := range f.Config {
 		s.config[name] = value
 	}
@@ -116,6 +118,7 @@ func New(f *File, o Options) (*Source, error) {
 	if f.owner != nil {
 		s.jobs[ownerJob] = operation{nil, modeOwner}
 	}
+	s.begin()
 	s.drawing = newDrawing(f, s.jobs)
 	return s, nil
 }
@@ -234,6 +237,9 @@ func (s *Source) Plan(run domain.Run) ([]domain.JobSpec, error) {
 	if _, err := s.base(run.Login); err != nil {
 		return nil, err
 	}
+	if err := s.unbegun(); err != nil {
+		return nil, err
+	}
 	if s.file.owner != nil {
 		return []domain.JobSpec{s.spec(ownerJob, rootResource, params{}, domain.ClassDiscovery)}, nil
 	}
@@ -279,12 +285,12 @@ func (c *call) carryOut(ctx context.Context) source.Result {
 	if err := c.begin(); err != nil {
 		return refuse("%s", err)
 	}
-	if c.mode == modeCount && c.known() {
-		res := c.counted(nil)
+	if c.mode == modeCount && (counting{c}).known() {
+		res := counting{c}.counted(nil)
 		res.Free = true
 		return res
 	}
-	if instead := c.admitted(ctx); instead != nil {
+	if instead := (signing{c}).admitted(ctx); instead != nil {
 		return *instead
 	}
 	req, err := c.httpRequest()
@@ -293,7 +299,7 @@ func (c *call) carryOut(ctx context.Context) source.Result {
 	}
 	a, none := c.s.fetch(ctx, req)
 	if none != nil {
-		return c.countFailed(*none)
+		return counting{c}.countFailed(*none)
 	}
 	if c.token != nil && a.status != http.StatusUnauthorized {
 		c.session.accept(c.token)
@@ -302,7 +308,7 @@ func (c *call) carryOut(ctx context.Context) source.Result {
 		a.readXML()
 	}
 	walk{c}.answered(a)
-	res := c.countFailed(c.understand(a))
+	res := counting{c}.countFailed(c.understand(a))
 	res.Quota = c.s.rateOf(a, res.Quota)
 	res.Quota.Told = c.told(a)
 	return res

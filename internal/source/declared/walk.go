@@ -36,7 +36,7 @@ func (c walk) since() int64 {
 		last = c.apartDone(c.Job.Type, c.Job.Resource)
 	}
 	if c.stream.window > 0 {
-		last = c.reached(last)
+		last = slicing{c}.reached(last)
 	}
 	if last.IsZero() {
 		return 0
@@ -148,7 +148,7 @@ func (c walk) walked(a *answer, all []record) source.Result {
 		}
 		c.besides(&res)
 		if c.p.Begin {
-			c.slices(&res)
+			slicing{c}.slices(&res)
 		}
 	}
 	c.children(&res, all)
@@ -261,7 +261,7 @@ func (c walk) cursorAt(key string, at int64) domain.Cursor {
 // complete is the end of a walk whose pages followed one another.
 func (c walk) complete(res *source.Result) {
 	if c.p.Until != 0 {
-		c.sliced(res)
+		slicing{c}.sliced(res)
 		return
 	}
 	res.Cursors = append(res.Cursors, c.cursorAt(cursorKey(c.Job.Type, c.Job.Resource), c.p.At))

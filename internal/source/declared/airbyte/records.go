@@ -155,12 +155,9 @@ func (s *stream) begins(n node) {
 		n = n.get("datetime")
 	}
 	text := n.text()
-	if v, err := s.expression(n); err == nil && strings.HasPrefix(v.text, "config.") {
-		name := strings.TrimPrefix(v.text, "config.")
-		text = ""
-		if set := s.im.config[name]; set != nil {
-			text = set.value
-		}
+	if v, err := s.expression(n); err == nil && plainConfig.MatchString(v.text) {
+		s.cursor.set("start", "{"+v.text+"}")
+		return
 	}
 	for _, layout := range []string{time.RFC3339, time.DateOnly, "2006-01-02T15:04:05.000Z"} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -170,6 +167,8 @@ func (s *stream) begins(n node) {
 	}
 	s.im.remark(n.line(), s.called, "the first walk begins with 1970, not with %s; cursor: {start: …} says otherwise", shorten(described(n)))
 }
+
+var plainConfig = regexp.MustCompile(`^config\.[a-z0-9_]+$`)
 
 var isoDurations = regexp.MustCompile(`^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?$`)
 

@@ -44,6 +44,11 @@ func loggedOut(t *testing.T, w *world) {
 // connections for a host, and the seventh tab would wait for ever.
 func unseen(t *testing.T, b *browserTab) {
 	b.t = t
+	// Of streams of pages that were left nobody hears.
+	b.goTo("/login")
+	b.mu.Lock()
+	clear(b.events)
+	b.mu.Unlock()
 	b.goTo("/")
 	b.streams(1)
 	b.do(chromedp.Evaluate(`Object.defineProperty(document, "hidden", {configurable: true, get: () => true}); document.dispatchEvent(new Event("visibilitychange"))`, nil))

@@ -155,11 +155,12 @@ func (d *overviewData) readFigures(ctx context.Context, v *visit, rates *rateMet
 }
 
 // pendingJobs are the jobs that have not ended by what becomes of them next. What is
-// neither handed out nor ready waits for a ration, an instant or a person.
+// queued may be behind a ration that is used up; what is neither handed out nor queued
+// waits for an instant or a person.
 func pendingJobs(f figures) (jobs []figure, all float64) {
 	inHand, ready := f["sluice_dispatch_leased"], f["sluice_dispatch_ready"]
 	all = max(f["sluice_jobs_pending"], inHand+ready)
-	return []figure{{"in hand", inHand}, {"ready", ready}, {"waiting", all - inHand - ready}}, all
+	return []figure{{"in hand", inHand}, {"queued", ready}, {"put off or paused", all - inHand - ready}}, all
 }
 
 // readFailures finds the jobs that failed in the newest runs.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -57,7 +58,7 @@ type shownPage struct{ name, path string }
 func TestEverybodyCanUseIt(t *testing.T) {
 	judge := axe(t)
 	// The ration is enough for the first two accounts, and not for those after them.
-	w := startOn(t, sim.Options{Accounts: 5, Limits: sim.Limits{CoreLimit: 45}})
+	w := startOn(t, sim.Options{Accounts: 5, Limits: sim.Limits{CoreLimit: 30}})
 	b := open(t, w.URL)
 	b.logIn(w.Token)
 	all := busy(t, w, b)
@@ -101,7 +102,7 @@ func busy(t *testing.T, w *world, b *browserTab) []shownPage {
 	// What is collected while everything is looked at is answered slowly, and in the end
 	// not at all.
 	answers := make(chan struct{})
-	w.upstream.Before(sim.PathContains("/repos/"), holdAll, func() {
+	w.upstream.Before(sim.PathContains("/repositories/"), holdAll, func() {
 		select {
 		case <-answers:
 		case <-t.Context().Done():
@@ -113,9 +114,12 @@ func busy(t *testing.T, w *world, b *browserTab) []shownPage {
 	b.goTo("/")
 	if *pictures != "" {
 		// The curve of calls is drawn while somebody looks.
-		for range 12 {
-			answers <- struct{}{}
-			b.do(chromedp.PollFunction(`(calls) => Number(document.querySelector("#part-tiles .tile[title] .big").innerText.replace(/\D/g, "")) > (window.calls || 0) && (window.calls = Number(document.querySelector("#part-tiles .tile[title] .big").innerText.replace(/\D/g, "")))`, nil, chromedp.WithPollingTimeout(patience)))
+		for range 8 {
+			select {
+			case answers <- struct{}{}:
+			case <-t.Context().Done():
+			}
+			b.do(chromedp.Sleep(time.Second))
 		}
 	}
 	var document string

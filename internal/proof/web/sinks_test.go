@@ -42,7 +42,7 @@ func letters(t *testing.T, w *world, b *browserTab) {
 	var before int
 	b.do(chromedp.Evaluate(rows, &before))
 	b.press(`form[action$="/redrive-sink"] button`)
-	b.toldOf(http.StatusConflict)
+	b.toldOf(http.StatusServiceUnavailable)
 	if !b.is(`document.querySelector(".flash.bad")?.innerText.includes("stays")`) {
 		t.Errorf("a receiver that still refuses: %s", b.says("main"))
 	}

@@ -16,6 +16,8 @@
   let broken = false;
   let pending = false;
   let fetching = false;
+  // A form is on its way: what the page shows may be gone by now.
+  let leaving = false;
   let last = 0;
 
   const store = (name, value) => { try { localStorage.setItem(name, value); } catch { /* private windows */ } };
@@ -47,7 +49,7 @@
   }
 
   async function refresh() {
-    if (fetching || paused) return;
+    if (fetching || paused || leaving) return;
     fetching = true;
     pending = false;
     last = Date.now();
@@ -188,6 +190,8 @@
     connect();
     if (stream || pending) soon();
   });
+  document.addEventListener("submit", () => { leaving = true; });
+  window.addEventListener("pageshow", () => { leaving = false; });
   window.addEventListener("pagehide", disconnect);
   if (every) setInterval(() => { if (!document.hidden) soon(); }, every);
   setInterval(tick, 1000);

@@ -65,6 +65,7 @@ chaos: build servers ## the long proofs: SIGKILL at random instants; several mac
 	$(LONG) -v -run ManyMachines ./internal/proof/refresh -args -refresh-faults=90 -refresh-seconds=180
 	$(LONG) -v -run Outages ./internal/proof/watching
 	$(LONG) -v ./internal/proof/sinks -args -kills=60
+	$(LONG) -v ./internal/proof/keeping
 	$(LONG) -p 2 $$($(GO) list ./internal/... | grep -v /proof/)
 
 FUZZ_TIME ?= 30s

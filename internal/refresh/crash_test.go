@@ -28,7 +28,7 @@ func TestCrashes(t *testing.T) {
 	random := seeded(t)
 	synctest.Test(t, func(t *testing.T) {
 		const characters = 400
-		rounds := testkit.Effort(8, 40)
+		rounds := testkit.Effort(5, 40)
 		w := newWorld(t, sim.Options{Seed: 7, Characters: characters, Latency: sim.Latency{Fixed: 30 * time.Millisecond, Jitter: 100 * time.Millisecond}})
 		faulty := rand.New(rand.NewPCG(random.Uint64(), 1)) // the simulator asks one at a time
 		w.OnRequest(func(*http.Request, int64) *sim.Fault {

@@ -32,6 +32,20 @@ var ferretChanges = []ferretChange{
 	},
 	// Fields of fields tell what can be meant, too.
 	{"internal/handler/msg_find.go", "if !h.EnableNestedPushdown && params.Filter != nil {", "if h.DisablePushdown && params.Filter != nil {"},
+	// The index of ids is one of the expression that ids are asked for by: SQLite would
+	// read all documents for each of them.
+	{
+		ferretStore + "/metadata/registry.go",
+		"\t\t\tcolumns[i] = fmt.Sprintf(\"%s->%s\", DefaultColumn, strings.Join(fields, \"->\"))\n",
+		"\t\t\tcolumns[i] = fmt.Sprintf(\"%s->%s\", DefaultColumn, strings.Join(fields, \"->\"))\n" +
+			"\t\t\tif key.Field == \"_id\" {\n\t\t\t\tcolumns[i] = IDColumn\n\t\t\t}\n",
+	},
+	// Nothing is ever found by other indexes: those that promise nothing stay empty.
+	{
+		ferretStore + "/metadata/registry.go",
+		"\t\tq += \"INDEX %q ON %q (%s)\"\n",
+		"\t\tq += \"INDEX %q ON %q (%s)\"\n\t\tif !index.Unique {\n\t\t\tq += \" WHERE FALSE\"\n\t\t}\n",
+	},
 	// Each update of a call keeps a connection until the call has ended: a hundred of
 	// them would wait for ever for one more, and everybody else for them.
 	{ferretStore + "/metadata/pool/opendb.go", "db.SetMaxOpenConns(100)", "db.SetMaxOpenConns(0)"},

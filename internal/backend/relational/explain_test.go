@@ -21,12 +21,13 @@ import (
 // none may read a table through.
 type explained struct {
 	mu sync.Mutex
-	// briefs are those that were met, and statements the first of each shape.
-	briefs     map[string]bool
+	// briefs are those that were met and how many values there were at least, and
+	// statements the first of each shape with the fewest.
+	briefs     map[string]int
 	statements map[string]issued
 }
 
-// issued is one as it was issued first.
+// issued is one as it was issued.
 type issued struct {
 	query string
 	args  []any
@@ -125,14 +126,17 @@ func (e *explained) note(query string, args []any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.statements == nil {
-		e.briefs, e.statements = map[string]bool{}, map[string]issued{}
+		e.briefs, e.statements = map[string]int{}, map[string]issued{}
 	}
-	if e.briefs[short] {
+	// One with the fewest values stands for all of its shape, whichever came first: for
+	// a list of half a table's values a server reads the table through.
+	values := strings.Count(query, ",")
+	if fewest, met := e.briefs[short]; met && fewest <= values {
 		return
 	}
-	e.briefs[short] = true
+	e.briefs[short] = values
 	known := shape(short)
-	if _, met := e.statements[known]; !met {
+	if s, met := e.statements[known]; !met || values < strings.Count(s.query, ",") {
 		e.statements[known] = issued{query, slices.Clone(args)}
 	}
 }

@@ -30,7 +30,6 @@ var (
 // everything that can go wrong does. In the end every account is complete, the
 // upstream saw no call too many, and every run was completed once.
 func TestChaosManyMachines(t *testing.T) {
-	t.Parallel()
 	random := sluice.Seeded(t)
 	// The stand-in for MongoDB searches everything it has for each document: more
 	// accounts than these keep theirs beside the state.

@@ -70,3 +70,47 @@ func TestCollectEndsWithItsEngine(t *testing.T) {
 		t.Errorf("it ended with %d: %s", code, out.String())
 	}
 }
+
+// TestCollectAsksWhatANewTokenAllows: what the upstream refuses is left to the run, and
+// --no-check does not ask.
+func TestCollectAsksWhatANewTokenAllows(t *testing.T) {
+	for flag, want := range map[string]string{"": "true false", "--no-check": "false"} {
+		var asked []string
+		mux := http.NewServeMux()
+		problem := func(w http.ResponseWriter, status int, code domain.Code) {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(status)
+			_ = json.NewEncoder(w).Encode(map[string]any{"status": status, "code": code, "detail": "refused"})
+		}
+		mux.HandleFunc("GET /api/v1/accounts/{login}", func(w http.ResponseWriter, _ *http.Request) {
+			problem(w, http.StatusNotFound, domain.CodeNotFound)
+		})
+		mux.HandleFunc("POST /api/v1/accounts", func(w http.ResponseWriter, r *http.Request) {
+			var in wire.SignupRequest
+			_ = json.NewDecoder(r.Body).Decode(&in)
+			asked = append(asked, map[bool]string{true: "true", false: "false"}[in.Check != nil && *in.Check])
+			problem(w, http.StatusUnprocessableEntity, domain.CodeInvalid)
+		})
+		nothing := func(context.Context) error { return nil }
+		var out bytes.Buffer
+		app := &App{
+			Out: &out, Err: &out, Now: time.Now, Holder: func(string) string { return "" }, CheckLogin: func(string) error { return nil },
+			Env: func(name string) (string, bool) {
+				if name != "SLUICE_GITHUB_TOKEN" {
+					return "", false
+				}
+				return "ghp_0123456789", true
+			},
+			Open: func(context.Context, ServiceOptions) (*Service, error) {
+				return &Service{API: mux, Start: nothing, Close: nothing, Stopping: func() {}, Failed: make(chan struct{}), Err: func() error { return nil }}, nil
+			},
+		}
+		args := []string{"collect", "octocat", "--data-dir", t.TempDir()}
+		if flag != "" {
+			args = append(args, flag)
+		}
+		if code := app.Run(t.Context(), args); code == exitOK || strings.Join(asked, " ") != want {
+			t.Errorf("%q: it ended with %d and asked %q, want %q: %s", flag, code, asked, want, out.String())
+		}
+	}
+}

@@ -4,7 +4,6 @@
 //   - drawn.go: the keeper.
 //   - name.go: whose counts are whose.
 //   - windows.go: what is shown of rations, as of one bucket.
-//   - store.go: what is written down, beside the windows of buckets.
 package drawn
 
 import (

@@ -28,6 +28,8 @@ type Store interface {
 	Load(ctx context.Context, group string) ([]Stored, error)
 	// Save keeps all of these, each unless one with a higher Seq is there.
 	Save(ctx context.Context, all []Stored) error
+	// Groups lists the groups of which something is stored.
+	Groups(ctx context.Context) ([]string, error)
 }
 
 // GatePrefix begins the names of gates among what is stored.

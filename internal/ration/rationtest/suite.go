@@ -8,6 +8,8 @@ package rationtest
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -262,6 +264,17 @@ func (s *Store) Save(_ context.Context, all []keeper.Stored) error {
 		}
 	}
 	return nil
+}
+
+// Groups implements keeper.Store.
+func (s *Store) Groups(context.Context) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	groups := map[string]struct{}{}
+	for key := range s.rows {
+		groups[key[0]] = struct{}{}
+	}
+	return slices.Sorted(maps.Keys(groups)), s.fail
 }
 
 // Fail lets everything fail with this from now on; nil ends it.

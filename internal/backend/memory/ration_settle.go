@@ -152,12 +152,13 @@ func (g *rationGroup) lift() []keeper.Stored {
 	}
 	for _, c := range g.counts {
 		c.Forget()
+		c.resolve(c.ration, c.keep)
 	}
 	return opened
 }
 
 // sweep ends permits that nobody gave back, and forgets what is as good as new.
-func (g *rationGroup) sweep(wall time.Time, now int64) {
+func (g *rationGroup) sweep(now int64) {
 	g.nextSweep = now + rationSweep
 	for id, held := range g.permits {
 		if now < held.at+keeper.Life {
@@ -165,9 +166,10 @@ func (g *rationGroup) sweep(wall time.Time, now int64) {
 		}
 		delete(g.permits, id)
 		for _, d := range held.draws {
-			d.count.pass(wall, now)
+			// It ended before the part of the calendar that now is in may have begun.
+			d.count.Advance(&d.count.terms, now, 0)
 			d.count.Abandon(&d.count.terms, held.at+keeper.Life, d.price)
-			d.count.pass(wall, now)
+			d.count.Advance(&d.count.terms, now, 0)
 		}
 	}
 	for name, c := range g.counts {

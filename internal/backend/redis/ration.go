@@ -132,6 +132,9 @@ func (k *Rations) Lift(ctx context.Context, group string) error {
 // Look implements keeper.Keeper.
 func (k *Rations) Look(ctx context.Context, group string) ([]keeper.Window, error) {
 	g := k.group(group)
+	if err := g.meet(ctx); err != nil {
+		return nil, err
+	}
 	args := append([]string{k.clock()}, g.caller())
 	m, err := rationScripts.look.run(ctx, k.db, []string{g.key}, args)
 	if err != nil {

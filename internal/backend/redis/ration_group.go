@@ -40,6 +40,10 @@ type rationGroup struct {
 	// that, by the time that passes for this process.
 	epoch, sequence, now int64
 	sent                 time.Duration
+	// met says that stored is known: the highest number that was stored when this
+	// process met the group. A group in Redis that has not come as far is an old one.
+	met    bool
+	stored int64
 }
 
 // caller is what the scripts are told of what this process knows.
@@ -50,6 +54,7 @@ func (g *rationGroup) caller() string {
 	var r record
 	r.int64s(g.epoch, g.sequence, g.now)
 	r.durations(passed - g.sent + rationDelay)
+	r.int64s(g.stored)
 	return string(r)
 }
 
@@ -70,9 +75,42 @@ func (g *rationGroup) told(n []int64, sent time.Duration) {
 	}
 }
 
+// meet reads how far the group has come as far as that is stored, once.
+func (g *rationGroup) meet(ctx context.Context) error {
+	g.mu.Lock()
+	met := g.met || g.keeper.opts.Store == nil
+	g.mu.Unlock()
+	if met {
+		return nil
+	}
+	_, err := g.load(ctx)
+	return err
+}
+
+// load reads what is stored of the group.
+func (g *rationGroup) load(ctx context.Context) ([]keeper.Stored, error) {
+	if g.keeper.opts.Store == nil {
+		return nil, nil
+	}
+	rows, err := g.keeper.opts.Store.Load(ctx, g.name)
+	if err != nil {
+		return nil, domain.Errorf(domain.CodeUnavailable, "what was drawn on the rations of %s cannot be read: %w", g.name, err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.met = true
+	for i := range rows {
+		g.stored = max(g.stored, int64(rows[i].Seq))
+	}
+	return rows, nil
+}
+
 // run calls a script for a group, which is restored first if it must be. The
 // script's arguments are made anew for every try.
 func (g *rationGroup) run(ctx context.Context, s *luaScript, want int, args func() []string) ([]int64, error) {
+	if err := g.meet(ctx); err != nil {
+		return nil, err
+	}
 	for range restoreTries {
 		sent := g.keeper.opts.Passed()
 		m, err := s.run(ctx, g.keeper.db, []string{g.key}, append([]string{g.keeper.clock(), g.caller()}, args()...))
@@ -160,12 +198,14 @@ func (t *rationTable) arguments() []string {
 // rationTerms writes what read_terms of common.lua reads.
 func rationTerms(d *keeper.Draw) string {
 	t := keeper.TermsOf(d)
-	r := make(record, 0, 88)
+	r := make(record, 0, 96)
 	r.integers(slices.Index(ration.Shapes(), t.Shape))
 	r.int64s(t.Limit)
 	r.booleans(t.Assumed)
-	r.int64s(t.Refill, t.Period, t.Keep, t.Use, t.Low)
-	r.booleans(t.Calendar, t.Reads, t.Stored())
+	r.int64s(t.Refill, t.Period)
+	r.booleans(t.Open)
+	r.int64s(t.Keep, t.Use, t.Low)
+	r.booleans(t.Calendar, t.Reads, t.Stored)
 	return string(r)
 }
 

@@ -95,9 +95,9 @@ func (g *rationGroup) reserveOnce(ctx context.Context, asks []*rationAsk) (again
 func (g *rationGroup) save(ctx context.Context, table *rationTable, n []int64) error {
 	var rows []keeper.Stored
 	raise := []string{"raise"}
-	for ; len(n) >= 8; n = n[8:] {
+	for ; len(n) >= 9; n = n[9:] {
 		row := keeper.Stored{
-			Group: g.name, Count: table.stored[n[0]-1], Spent: n[1], Until: table.wall.Add(microseconds(n[3])), Limit: n[5], Seq: uint64(n[6]),
+			Group: g.name, Count: table.stored[n[0]-1], Spent: n[1], Until: table.wall.Add(microseconds(n[3])), Limit: n[5], Refill: n[8], Seq: uint64(n[6]),
 		}
 		if n[4] > 0 {
 			row.End, row.Late = table.wall.Add(microseconds(n[4])), n[7]
@@ -163,19 +163,16 @@ func (r *record) rationAnswer(table *rationTable, p *keeper.Permit, o *keeper.Ou
 	r.integers(table.count(d, d.Part))
 	r.booleans(a.Free)
 	r.integers(a.Cost, a.Limit, left)
-	r.durations(max(a.In, 0))
-	r.integers(moved)
+	r.durations(max(a.In, 0), max(a.Window, 0))
+	r.integers(max(a.Refill, 0), moved)
 }
 
 // restore begins a group anew that Redis does not know, or knows less of than this
 // process, with what is stored.
 func (g *rationGroup) restore(ctx context.Context) error {
-	var rows []keeper.Stored
-	if s := g.keeper.opts.Store; s != nil {
-		var err error
-		if rows, err = s.Load(ctx, g.name); err != nil {
-			return domain.Errorf(domain.CodeUnavailable, "what was drawn on the rations of %s cannot be read: %w", g.name, err)
-		}
+	rows, err := g.load(ctx)
+	if err != nil {
+		return err
 	}
 	wall := g.keeper.wall()
 	var highest uint64
@@ -190,12 +187,12 @@ func (g *rationGroup) restore(ctx context.Context) error {
 		}
 		if spent, in := row.Presumed(wall); spent > 0 {
 			var r record
-			r.int64s(row.Limit, spent, in.Microseconds(), 0)
+			r.int64s(row.Limit, spent, in.Microseconds(), row.Refill)
 			counts = append(counts, row.Count, string(r))
 		}
 	}
 	args := []string{g.keeper.clock(), g.caller(), strconv.FormatUint(highest, 10), strconv.Itoa(len(counts) / 2)}
-	_, err := rationScripts.restore.run(ctx, g.keeper.db, []string{g.key}, append(append(args, counts...), gates...))
+	_, err = rationScripts.restore.run(ctx, g.keeper.db, []string{g.key}, append(append(args, counts...), gates...))
 	return err
 }
 

@@ -64,7 +64,7 @@ func (s *storeSuite) unknown() {
 func (s *storeSuite) roundTrip() {
 	group := "lab\x1fAlice/ü " + strings.Repeat("x", 300)
 	window := keeper.Stored{
-		Group: group, Count: "day/alice", Limit: 1 << 50, Spent: 1<<50 - 1, Late: 7, Until: Morning.Add(25 * time.Hour), End: Morning.Add(24 * time.Hour), Seq: 1 << 52,
+		Group: group, Count: "day/alice", Limit: 1 << 50, Refill: 12, Spent: 1<<50 - 1, Late: 7, Until: Morning.Add(25 * time.Hour), End: Morning.Add(24 * time.Hour), Seq: 1 << 52,
 	}
 	gate := keeper.Stored{Group: group, Count: keeper.GatePrefix + "owner alice", Until: Morning, Seq: 3}
 	s.save(window, gate)

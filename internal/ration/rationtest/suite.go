@@ -50,6 +50,8 @@ func Run(t *testing.T, f Factory) {
 		"what is learnt from nothing":               learntLimit,
 		"a bucket":                                  bucket,
 		"a bucket that tells":                       bucketTells,
+		"a bucket that tells how it refills":        bucketRefills,
+		"a window whose length is told":             toldLength,
 		"calls at once":                             concurrent,
 		"places of the dead come back":              leases,
 		"parts have counts of their own":            parts,

@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -222,6 +223,9 @@ func readingOf(r *ration.Ration, at *ration.Answer) keeper.Answer {
 		// What the file says is the most: an upstream may tell of another limit than the
 		// one that it holds to.
 		one.Limit, one.HasLeft = r.Calls, one.HasLeft && one.Left < r.Calls
+	}
+	if most := cmp.Or(r.Refill, r.Calls); most > 0 {
+		one.Refill = min(one.Refill, most)
 	}
 	if !is.Reset.IsZero() {
 		one.In = max(is.Reset.Sub(at.At), 0)

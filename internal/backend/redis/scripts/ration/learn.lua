@@ -31,12 +31,33 @@ local function place(c, t, granted_at, id, a)
   return true
 end
 
+-- learn_pace believes how fast a bucket refills, and how long a window is whose period
+-- was not declared.
+local function learn_pace(c, t, a)
+  if t.shape == BUCKET and a.refill > 0 and a.refill ~= t.refill then
+    local owed = used(c, t) - c.inflight
+    c.refill = a.refill
+    adapt(c, t)
+    c.full = now + cost_time(t, owed)
+  end
+  if t.open == 0 then
+    return
+  end
+  local window = a.window
+  if window <= 0 then
+    window = max(c.window, a.ends)
+  end
+  c.window = min(window, LONGEST_LEARNT)
+  adapt(c, t)
+end
+
 local function learn(c, t, granted_at, id, a)
   if a.limit > 0 then
     c.limit = a.limit
   elseif t.assumed == 1 and a.left >= 0 then
     c.limit = max(c.limit, a.left + used(c, t))
   end
+  learn_pace(c, t, a)
   if t.shape == CONCURRENT then
     return
   end
@@ -64,7 +85,7 @@ local function learn(c, t, granted_at, id, a)
 end
 
 local function known_answer(a)
-  return a.left >= 0 or a.limit > 0 or a.ends > 0
+  return a.left >= 0 or a.limit > 0 or a.ends > 0 or a.refill > 0 or a.window > 0
 end
 
 local function settle(c, t, granted_at, id, price, a)
@@ -96,7 +117,7 @@ local function abandon(c, t, ended, price)
   end
 end
 
-local FREE = { free = 1, cost = 0, limit = 0, left = -1, ends = 0 }
+local FREE = { free = 1, cost = 0, limit = 0, left = -1, ends = 0, refill = 0, window = 0 }
 
 -- draws_of reads a permit that is out.
 local function draws_of(text)
@@ -146,7 +167,8 @@ local function sweep()
       if c.presumed == 0 then
         advance(c, t, 0)
       end
-      if used(c, t) == 0 and c.presumed == 0 and c.limit == 0 and c.reported < 0 and c.finish == 0 and now >= c.covers then
+      if used(c, t) == 0 and c.presumed == 0 and c.limit == 0 and c.refill == 0 and c.window == 0
+        and c.reported < 0 and c.finish == 0 and now >= c.covers then
         gone[#gone + 1] = all[i]
         counts[name] = nil
       end

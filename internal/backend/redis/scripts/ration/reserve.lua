@@ -14,7 +14,8 @@
 -- count that refuses, negative for a gate. Then for each count of which more must be
 -- stored: its number, what to store as taken, until when that holds, how long from now
 -- that is, in how long the window ends (0 if not known), the limit that was told, a
--- number that orders what is stored, and what may be counted after the window ends.
+-- number that orders what is stored, what may be counted after the window ends, and
+-- what was told to come back.
 
 if not known() then
   return {}
@@ -196,12 +197,11 @@ for _, i in ipairs(unsaved) do
   answers[n + 1], answers[n + 2], answers[n + 3], answers[n + 4] = i, ceiling, now + cover,
     cover + comes_back(t, max(ceiling, limit)) + LIFE
   answers[n + 5], answers[n + 6], answers[n + 7], answers[n + 8] = ends, c.limit, group.sequence, ceiling - c.spent
+  answers[n + 9] = c.refill
 end
 if #permits > 0 then
   redis.call('HSET', key, unpack(permits))
 end
 answers[1], answers[2], answers[3] = group.epoch, group.sequence, now
-write_counts()
-write_gates()
-write_group()
+write_down()
 return answers

@@ -7,8 +7,9 @@
 --          is closed (0 if it is not), 1 to back off, 1 if it was answered well, how
 --          many draws; for each draw the number of its count, 1 if it was free, what it
 --          cost (0 as asked), the limit that was told (0 if none), what was told to be left
---          (-1 if it was not), in how long the window ends (0 if that was not told), and the
---          number of the count that it drew on in truth (0 for the same)
+--          (-1 if it was not), in how long the window ends, how long such a window is and
+--          what a bucket gets back in it (0 if that was not told), and the number of the
+--          count that it drew on in truth (0 for the same)
 -- ARGV[4]  how many counts follow, and what else reserve.lua says
 --
 -- Returns nothing if the group must be restored. Else the group's epoch, number and
@@ -78,7 +79,7 @@ while from <= size do
   for i = 1, n do
     local number, moved
     local a = {}
-    number, a.free, a.cost, a.limit, a.left, a.ends, moved, from = unpack_of('<ddddddd', blob, from)
+    number, a.free, a.cost, a.limit, a.left, a.ends, a.window, a.refill, moved, from = unpack_of('<ddddddddd', blob, from)
     local c, t = entered(number)
     local price = i <= drawn and unpack_of('<d', held, 9 + 8 * i)
     c.changed = true
@@ -115,7 +116,5 @@ if #ended > 0 then
   redis.call('HDEL', key, unpack(ended))
 end
 results[1], results[2], results[3] = group.epoch, group.sequence, now
-write_counts()
-write_gates()
-write_group()
+write_down()
 return results

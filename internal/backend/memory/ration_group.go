@@ -40,6 +40,7 @@ type countName struct{ ration, part string }
 // rationCount is a count with the terms it was counted by last.
 type rationCount struct {
 	*keeper.Count
+	name   string
 	ration *ration.Ration
 	keep   int
 	terms  keeper.Terms
@@ -118,7 +119,8 @@ func (g *rationGroup) count(r *ration.Ration, part string, keep int, wall time.T
 	if c == nil || c.ration != r || c.keep != keep {
 		if c == nil {
 			terms := keeper.TermsOf(&keeper.Draw{Ration: r, Keep: keep})
-			c = &rationCount{Count: g.newCount(keeper.CountName(r.Name, part), &terms, wall, now)}
+			full := keeper.CountName(r.Name, part)
+			c = &rationCount{name: full, Count: g.newCount(full, &terms, wall, now)}
 			g.counts[name] = c
 		}
 		c.resolve(r, keep)

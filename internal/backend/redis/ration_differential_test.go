@@ -210,7 +210,9 @@ func (w *rationTwins) answer(d keeper.Draw) (a keeper.Answer) {
 		a.In = time.Duration(w.rng.IntN(100_000)) * time.Millisecond
 	}
 	if w.rng.IntN(4) == 0 {
-		a.Window = time.Duration(1+w.rng.IntN(200)) * time.Second
+		// A shorter one that is forgotten when a pause is lifted would bring back what was
+		// not looked at meanwhile, and in memory all is looked at.
+		a.Window = time.Duration(60+w.rng.IntN(200)) * time.Second
 	}
 	if w.rng.IntN(4) == 0 && !d.Ration.Read.Refill.IsZero() {
 		a.Refill = 1 + w.rng.IntN(30)

@@ -62,12 +62,8 @@ func (g *rationGroup) reserveOnce(ctx context.Context, asks []*rationAsk) (again
 			blob.integers(table.count(&a.Draws[i], a.Draws[i].Part), a.Draws[i].Cost)
 		}
 	}
-	storing := strconv.Itoa(0)
-	if g.keeper.opts.Store != nil {
-		storing = strconv.Itoa(1)
-	}
 	n, err := g.run(ctx, rationScripts.reserve, 3+3*len(asks), func() []string {
-		return append([]string{string(blob), storing}, table.arguments()...)
+		return append([]string{string(blob), g.storing()}, table.arguments()...)
 	})
 	if err != nil {
 		return nil, err
@@ -129,7 +125,7 @@ func (g *rationGroup) settle(ctx context.Context, all []*rationEnd) error {
 		}
 	}
 	n, err := g.run(ctx, rationScripts.settle, 3+2*len(all), func() []string {
-		return append([]string{string(blob)}, table.arguments()...)
+		return append([]string{string(blob), g.storing()}, table.arguments()...)
 	})
 	if err != nil {
 		return err
@@ -140,7 +136,18 @@ func (g *rationGroup) settle(ctx context.Context, all []*rationEnd) error {
 			closed = append(closed, keeper.Stored{Count: keeper.GatePrefix + e.permit.Gate, Until: wall.Add(wait), Seq: uint64(n[4+2*i])})
 		}
 	}
-	return g.saveGates(ctx, closed...)
+	if err := g.saveGates(ctx, closed...); err != nil || len(n) == 3+2*len(all) {
+		return err
+	}
+	return g.save(ctx, table, n[3+2*len(all):])
+}
+
+// storing is how scripts are told whether counts are stored.
+func (g *rationGroup) storing() string {
+	if g.keeper.opts.Store == nil {
+		return "0"
+	}
+	return "1"
 }
 
 // rationAnswer adds what settle.lua reads of a draw.

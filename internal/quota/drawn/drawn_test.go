@@ -159,3 +159,27 @@ func TestRestartGoesOn(t *testing.T) {
 		t.Errorf("after a restart all are shown %+v, %v", windows, err)
 	}
 }
+
+// TestLowWaitsAlone: what is not urgent has a share, and whoever is urgent goes on.
+func TestLowWaitsAlone(t *testing.T) {
+	for _, every := range []time.Duration{time.Minute, time.Hour} {
+		b := newBench(t)
+		r := one("all", 10, every, ration.PerOwner)
+		r.Low = 30
+		urgent := askOf("alice", false, keeper.Draw{Ration: r, Cost: 1})
+		low := urgent
+		low.Low = true
+		for range 3 {
+			b.call(low, quota.Response{})
+		}
+		if d := b.ask(low); d.Granted || d.Reason != quota.ReasonShare || !d.Alone {
+			t.Errorf("of %v LOW gets %+v", every, d)
+		}
+		for range 7 {
+			b.call(urgent, quota.Response{})
+		}
+		if d := b.ask(urgent); d.Granted || d.Reason == quota.ReasonShare || d.Alone {
+			t.Errorf("of %v HIGH gets %+v", every, d)
+		}
+	}
+}

@@ -106,11 +106,11 @@ func (c *Count) advanceWindow(t *Terms, now, left int64) {
 	if c.end > 0 && now >= c.end {
 		c.turn()
 	}
-	if c.end == 0 && left > 2*t.margin() {
-		c.end, c.early = now+left+t.margin(), now+left-t.margin()
-	}
 	if c.end == 0 {
 		c.expire(t, now)
+	}
+	if c.end == 0 && left > 2*t.margin() {
+		c.end, c.early = now+left+t.margin(), now+left-t.margin()
 	}
 }
 
@@ -229,6 +229,10 @@ func (c *Count) wait(t *Terms, now, missing int64) int64 {
 func (c *Count) Unsaved(t *Terms, now, price int64) bool {
 	return t.Stored && (now >= c.covers || c.used(t, now)+price > c.ceiling)
 }
+
+// Exceeds says whether more was taken than is written down: a call took more than was
+// thought.
+func (c *Count) Exceeds(t *Terms, now int64) bool { return t.Stored && c.used(t, now) > c.ceiling }
 
 // Ahead is what to write down: as taken, and for how long from now that holds.
 func (c *Count) Ahead(t *Terms, now, price int64) (ceiling, cover int64) {

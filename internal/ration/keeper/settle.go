@@ -107,11 +107,11 @@ func (c *Count) learnPace(t *Terms, now int64, a *Answer) {
 	if !t.Open {
 		return
 	}
-	window := a.Window.Microseconds()
-	if window <= 0 {
-		window = max(c.window, a.In.Microseconds())
+	if window := a.Window.Microseconds(); window > 0 {
+		c.window = min(window, longestLearnt)
+	} else if in := a.In.Microseconds(); in > t.Period {
+		c.window = min(in, longestLearnt)
 	}
-	c.window = min(window, longestLearnt)
 	c.Adapt(t)
 }
 

@@ -88,6 +88,24 @@ func storeFails(s *suite) {
 	s.grant(ask(r))
 }
 
+// tookMore: what a call took beyond what was thought of it is not forgotten either.
+func tookMore(s *suite) {
+	for _, shape := range []ration.Shape{ration.Sliding, ration.Fixed, ration.Bucket} {
+		r := make1(string(shape), shape, 10_000, time.Hour)
+		s.settle(s.grant(ask(r)), keeper.Outcome{Answers: []keeper.Answer{{Cost: 9_990}}})
+		other := ask(r)
+		other.Draws[0].Part = "bob"
+		s.settle(keeper.Permit{Ask: other, GrantedAt: s.clock.Now()}, keeper.Outcome{Answers: []keeper.Answer{{Cost: 9_990}}})
+		s.Lose()
+		for _, a := range []keeper.Ask{ask(r), other} {
+			a.Draws[0].Cost = 200
+			if d := s.refuse(a); d.Reason != keeper.ReasonSpent {
+				s.Errorf("%s refuses with %+v", shape, d)
+			}
+		}
+	}
+}
+
 // storeSeldom: a window is stored a hundred times, not with every call.
 func storeSeldom(s *suite) {
 	r := make1("day", ration.Fixed, 10_000, 24*time.Hour)

@@ -69,6 +69,7 @@ func Run(t *testing.T, f Factory) {
 		"a pause outlives a loss":                   pauseOutlives,
 		"a store that fails":                        storeFails,
 		"the store is written seldom":               storeSeldom,
+		"a call that took more than was thought":    tookMore,
 		"the clock is set":                          clockSet,
 		"a permit that is given back twice":         twice,
 		"a call that drew on other counts":          elsewhere,

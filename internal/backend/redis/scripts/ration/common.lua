@@ -208,13 +208,13 @@ local function advance_window(c, t, left)
     c.lost, c.after, c.next, c.next_after = 0, 0, 0, 0
     c.ceiling, c.covers = 0, 0
   end
-  if c.finish == 0 and left > 2 * margin(t) then
-    c.finish, c.early = now + left + margin(t), now + left - margin(t)
-  end
   if c.finish == 0 then
     drop(c, now - t.period + 1)
     if c.reported >= 0 and c.told_at + t.period <= now then
       c.reported, c.lost, c.after, c.next, c.next_after = -1, 0, 0, 0, 0
+    end
+    if left > 2 * margin(t) then
+      c.finish, c.early = now + left + margin(t), now + left - margin(t)
     end
   end
 end

@@ -43,11 +43,11 @@ local function learn_pace(c, t, a)
   if t.open == 0 then
     return
   end
-  local window = a.window
-  if window <= 0 then
-    window = max(c.window, a.ends)
+  if a.window > 0 then
+    c.window = min(a.window, LONGEST_LEARNT)
+  elseif a.ends > t.period then
+    c.window = min(a.ends, LONGEST_LEARNT)
   end
-  c.window = min(window, LONGEST_LEARNT)
   adapt(c, t)
 end
 
@@ -177,4 +177,58 @@ local function sweep()
   for i = 1, #gone do
     redis.call('HDEL', key, gone[i])
   end
+end
+
+-- entries are the counts that the caller speaks of: ARGV[5] is how many, and for each
+-- there follow its name, its terms (TERMS), and how long the part of the calendar still
+-- lasts. Then come the names of gates.
+local entries, gates_at = {}, 5
+
+local function read_entries()
+  for i = 1, tonumber(ARGV[5]) do
+    local name, text = ARGV[gates_at + 1], ARGV[gates_at + 2]
+    local t = read_terms(text, 1)
+    t.text = text
+    entries[i] = { name = name, terms = t, left = tonumber(ARGV[gates_at + 3]) }
+    gates_at = gates_at + 3
+  end
+end
+
+-- entered returns a count with time passed.
+local function entered(i)
+  local e = entries[i]
+  if not e.count then
+    e.count = count(e.name, e.terms)
+    advance(e.count, e.terms, e.left)
+  end
+  return e.count, e.terms
+end
+
+local storing = ARGV[4] == '1'
+
+-- ahead adds what is to be stored of a count of which so much is needed: its number,
+-- what to store as taken, until when that holds, how long from now that is, in how long
+-- the window ends (0 if not known), the limit that was told, a number that orders what is
+-- stored, what may be counted after the window ends, and what was told to come back.
+local function ahead(answers, i, need)
+  local c, t = entries[i].count, entries[i].terms
+  -- What is stored of it is noted where it is.
+  c.changed = true
+  local limit = granted(c, t)
+  local back = comes_back(t, limit)
+  local chunk = max(floor(limit / 10), 1)
+  if back > 600 * SECOND then
+    chunk = max(floor(limit / 100), 1)
+  end
+  local ceiling, cover, ends = max(need + chunk - 1, c.ceiling), max(floor(back / 4), 2 * SECOND), 0
+  if c.finish > 0 then
+    ends = c.finish - now
+    cover = max(ends, 1)
+  end
+  group.sequence = group.sequence + 1
+  local n = #answers
+  answers[n + 1], answers[n + 2], answers[n + 3], answers[n + 4] = i, ceiling, now + cover,
+    cover + comes_back(t, max(ceiling, limit)) + LIFE
+  answers[n + 5], answers[n + 6], answers[n + 7], answers[n + 8] = ends, c.limit, group.sequence, ceiling - c.spent
+  answers[n + 9] = c.refill
 end

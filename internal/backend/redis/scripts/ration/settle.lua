@@ -10,34 +10,19 @@
 --          (-1 if it was not), in how long the window ends, how long such a window is and
 --          what a bucket gets back in it (0 if that was not told), and the number of the
 --          count that it drew on in truth (0 for the same)
--- ARGV[4]  how many counts follow, and what else reserve.lua says
+-- ARGV[4]  1 if counts are stored elsewhere before they are drawn on
+-- ARGV[5]  counts and gates (entries in learn.lua)
 --
 -- Returns nothing if the group must be restored. Else the group's epoch, number and
 -- time, and for each permit for how long its gate is closed by it, and a number that
--- orders what is stored; zeros if it is not.
+-- orders what is stored; zeros if it is not. Then for each count that took more than is
+-- stored what ahead in learn.lua says.
 
 if not known() then
   return {}
 end
 
-local entries, at = {}, 5
-local many = tonumber(ARGV[4])
-for i = 1, many do
-  local t = read_terms(ARGV[at + 1], 1)
-  t.text = ARGV[at + 1]
-  entries[i] = { name = ARGV[at], terms = t, left = tonumber(ARGV[at + 2]) }
-  at = at + 3
-end
-local gates_at = at - 1
-
-local function entered(i)
-  local e = entries[i]
-  if not e.count then
-    e.count = count(e.name, e.terms)
-    advance(e.count, e.terms, e.left)
-  end
-  return e.count, e.terms
-end
+read_entries()
 
 -- answered learns what an answer says of a gate, and says whether it is closed by it.
 local function answered(g, id, retry, backoff, well)
@@ -114,6 +99,13 @@ while from <= size do
 end
 if #ended > 0 then
   redis.call('HDEL', key, unpack(ended))
+end
+if storing then
+  for i, e in ipairs(entries) do
+    if e.count and e.terms.stored == 1 and used(e.count, e.terms) > e.count.ceiling then
+      ahead(results, i, used(e.count, e.terms))
+    end
+  end
 end
 results[1], results[2], results[3] = group.epoch, group.sequence, now
 write_down()

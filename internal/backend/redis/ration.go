@@ -15,9 +15,6 @@ const (
 	// rationBatch bounds what one script is given: Redis serves nobody else
 	// meanwhile.
 	rationBatch = 128
-	// rationDelay is how long a request may be on its way before time is taken to
-	// stand still meanwhile.
-	rationDelay = time.Second
 	// mostRationGroups is for how many groups a process remembers how far they were.
 	mostRationGroups = 1 << 14
 )

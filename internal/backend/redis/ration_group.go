@@ -36,10 +36,14 @@ type rationGroup struct {
 	ends      *batch.Group[rationEnd]
 
 	mu sync.Mutex
-	// epoch, sequence and now are what the group told last, and sent when it was asked
-	// that, by the time that passes for this process.
+	// epoch, sequence and now are what the group told last; sent and received are when, by
+	// the time that passes for this process.
 	epoch, sequence, now int64
-	sent                 time.Duration
+	sent, received       time.Duration
+	// ahead is by how much the group's time is ahead of that at least: what the fastest
+	// answer told since a while. Clocks drift.
+	ahead int64
+	since time.Duration
 	// met says that stored is known: the highest number that was stored when this
 	// process met the group. A group in Redis that has not come as far is an old one.
 	met    bool
@@ -52,26 +56,35 @@ func (g *rationGroup) caller() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var r record
-	r.int64s(g.epoch, g.sequence, g.now)
-	r.durations(passed - g.sent + rationDelay)
+	slack := clockAllowance
+	if g.keeper.opts.Clock != nil {
+		slack = 0 // a test's requests take no time
+	}
+	r.int64s(g.epoch, g.sequence, g.ahead+passed.Microseconds())
+	r.int64s(g.now + (passed - g.sent + g.received - g.sent + slack).Microseconds())
 	r.int64s(g.stored)
 	return string(r)
 }
 
 // told remembers what the group tells.
-func (g *rationGroup) told(n []int64, sent time.Duration) {
+func (g *rationGroup) told(n []int64, sent, received time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	ahead := n[2] - received.Microseconds()
 	switch {
 	case n[0] < g.epoch:
 		return
 	case n[0] > g.epoch:
-		g.epoch, g.sequence, g.now, g.sent = n[0], n[1], n[2], sent
+		g.epoch, g.sequence, g.now, g.sent, g.received = n[0], n[1], n[2], sent, received
+		g.ahead, g.since = ahead, received
 		return
 	}
 	g.sequence = max(g.sequence, n[1])
 	if n[2] > g.now {
-		g.now, g.sent = n[2], sent
+		g.now, g.sent, g.received = n[2], sent, received
+	}
+	if ahead >= g.ahead || received-g.since > aheadFor {
+		g.ahead, g.since = ahead, received
 	}
 }
 
@@ -122,7 +135,7 @@ func (g *rationGroup) run(ctx context.Context, s *luaScript, want int, args func
 		case err != nil:
 			return nil, domain.Errorf(domain.CodeUnavailable, "redis: a script of rations answered something else: %w", err)
 		case len(numbers) >= want:
-			g.told(numbers, sent)
+			g.told(numbers, sent, g.keeper.opts.Passed())
 			return numbers, nil
 		case len(numbers) > 0:
 			return nil, domain.Errorf(domain.CodeUnavailable, "redis: a script of rations answered %d numbers, not %d", len(numbers), want)

@@ -71,6 +71,7 @@ func Run(t *testing.T, f Factory) {
 		"the store is written seldom":               storeSeldom,
 		"a call that took more than was thought":    tookMore,
 		"the clock is set":                          clockSet,
+		"a clock that is set all the time":          clockSetAlways,
 		"a permit that is given back twice":         twice,
 		"a call that drew on other counts":          elsewhere,
 		"many at once, never one too many":          crowd,

@@ -11,15 +11,16 @@
 --   p:ID    a permit that is out: when it was granted, how many draws it has, their
 --           prices, and the names of their counts
 --
--- Time is the server's clock as far as it runs. If it is set back, time stands still;
--- if it is set forward, whoever asked before tells how long ago that is at most.
+-- Time is the server's clock as far as it runs as time does: whoever asked before tells
+-- what the group's time is by now, at least and at most. One whom the group has not
+-- answered yet cannot tell; for it time stands still if the clock was set back.
 --
 -- The first arguments are the same for all scripts:
 -- ARGV[1]  the clock of a test, '' for the server's
 -- ARGV[2]  what the caller knows, five doubles: the group's epoch, its highest number
---          and its time when it answered last, and how long ago that is at most; zeros
---          if nothing. Then the highest number that was stored elsewhere when the caller
---          met the group
+--          when it answered last, and what its time is by now, at least and at most; the
+--          epoch is zero if nothing is known. Then the highest number that was stored
+--          elsewhere when the caller met the group
 -- Times are microseconds.
 
 local SECOND, SOON, LIFE, SLOTS = 1000000, 250000, 180000000, 64
@@ -44,7 +45,7 @@ else
   clock = t[1] * SECOND + t[2]
 end
 local server = tonumber(string.sub(string.match(redis.call('INFO', 'server'), 'run_id:(%x+)'), 1, 13), 16)
-local caller_epoch, caller_sequence, caller_now, at_most, stored_sequence = unpack_of('<ddddd', ARGV[2])
+local caller_epoch, caller_sequence, at_least, at_most, stored_sequence = unpack_of('<ddddd', ARGV[2])
 
 -- group is what is known, nil if nothing is that can be trusted: another server wrote
 -- it, as this one was started from a snapshot or took over, or it is older than the
@@ -68,8 +69,8 @@ local function known()
     return false
   end
   now = clock + g.offset
-  if caller_epoch == g.epoch and now > caller_now + at_most then
-    now = caller_now + at_most
+  if caller_epoch == g.epoch then
+    now = max(min(now, at_most), at_least)
   end
   now = max(now, g.now)
   g.offset, g.now = now - clock, now

@@ -75,11 +75,11 @@ func (k *Rations) Settle(ctx context.Context, p keeper.Permit, o keeper.Outcome)
 	if err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx)
 	closed, over := g.settle(&p, &o)
-	if k.opts.Store == nil {
+	if k.opts.Store == nil || closed == nil && over == nil {
 		return nil
 	}
+	ctx = context.WithoutCancel(ctx)
 	if closed != nil {
 		if err := k.opts.Store.Save(ctx, []keeper.Stored{*closed}); err != nil {
 			return err

@@ -1,13 +1,17 @@
 package rationtest
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"sluice/internal/domain"
 	"sluice/internal/ration/keeper"
 )
 
@@ -125,4 +129,53 @@ func (s *storeSuite) concurrently() {
 		want = append(want, keeper.Stored{Group: Group, Count: fmt.Sprintf("c%d", n), Spent: 50, Until: Morning, Seq: 50})
 	}
 	s.want(Group, want...)
+}
+
+// Windows are where rows of rations stood before they had a table of their own.
+type Windows interface {
+	QuotaWindows(ctx context.Context, owner string) ([]domain.QuotaWindow, error)
+	PutQuotaWindow(ctx context.Context, w domain.QuotaWindow) error
+}
+
+// RunMoved runs a migration once more, on rows as they stood among the windows of
+// buckets: what was taken goes on to count, and the windows of buckets stay.
+func RunMoved(t *testing.T, migration string, exec func(statement string) error, windows Windows, store keeper.Store) {
+	text, err := os.ReadFile(migration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := Morning.Add(time.Hour)
+	for _, w := range []domain.QuotaWindow{
+		{Owner: "ration lab\x1falice", Bucket: "hour", Limit: 9, Points: 5, InFlight: 2, Reset: end, Touched: end.Add(time.Hour), Seq: 77},
+		{Owner: "ration lab\x1falice", Bucket: "gate owner alice", Touched: end, Seq: 78},
+		{Owner: "rations", Bucket: "core", Limit: 5000, Remaining: 4000, Reset: end, Seq: 3},
+	} {
+		if err := windows.PutQuotaWindow(t.Context(), w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	up, _, _ := strings.Cut(string(text), "-- +goose Down")
+	up = regexp.MustCompile(`(?m)^ *--.*\n`).ReplaceAllString(up, "")
+	statements := []string{"DROP TABLE ration_count"}
+	for statement := range strings.SplitSeq(up, ";\n") {
+		if strings.TrimSpace(statement) != "" {
+			statements = append(statements, statement)
+		}
+	}
+	for _, statement := range statements {
+		if err := exec(statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	s := &storeSuite{t, store}
+	hour := keeper.Stored{Group: "lab\x1falice", Count: "hour", Limit: 9, Spent: 5, Late: 2, End: end, Until: end.Add(time.Hour), Seq: 77}
+	gate := keeper.Stored{Group: "lab\x1falice", Count: "gate owner alice", Until: end, Seq: 78}
+	s.want(hour.Group, gate, hour)
+	hour.Spent, hour.Seq = 6, 79
+	s.save(hour)
+	s.want(hour.Group, gate, hour)
+	left, err := windows.QuotaWindows(t.Context(), "")
+	if err != nil || len(left) != 1 || left[0].Owner != "rations" {
+		t.Fatalf("of the windows %+v are left, %v", left, err)
+	}
 }

@@ -122,23 +122,23 @@ func RetryAfter(text string, now time.Time) (time.Duration, bool) {
 		}
 	}
 	for _, as := range []Form{Delta, HTTPDate} {
-		if d, ok := beyond(text, as, now); ok {
-			return d, true
+		if beyond(text, as, now) {
+			return longest, true
 		}
 	}
 	return 0, false
 }
 
-// beyond is the longest wait, if a text tells of a longer one: whoever wants to be left
-// alone for years is left alone for as long as can be.
-func beyond(text string, as Form, now time.Time) (time.Duration, bool) {
+// beyond says whether a text tells of a longer wait than the longest: whoever wants to
+// be left alone for years is left alone for as long as can be.
+func beyond(text string, as Form, now time.Time) bool {
 	text = strings.Trim(strings.TrimSpace(text), `"`)
 	if as == Delta || as == DeltaMilli {
 		n, err := strconv.ParseFloat(text, 64)
-		return longest, err == nil && n > longest.Seconds()
+		return err == nil && n > longest.Seconds()
 	}
 	t, ok := parseInstant(text, as, now)
-	return longest, ok && t.After(now.Add(longest))
+	return ok && t.After(now.Add(longest))
 }
 
 // largest amount that is believed; beyond it no count is exact.

@@ -94,8 +94,8 @@ func (p *Park) Hit(a *Answer) (wait time.Duration, hit bool) {
 	}
 	t, err := ParseInstant(text, p.For.As, a.At)
 	if err != nil {
-		if d, ok := beyond(text, p.For.As, a.At); ok {
-			return d, true
+		if beyond(text, p.For.As, a.At) {
+			return longest, true
 		}
 		return p.Else, true
 	}

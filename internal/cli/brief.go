@@ -90,6 +90,8 @@ func briefReason(w engine.LaneWait) string {
 		return bucket + " quota"
 	case "floor":
 		return bucket + " floor"
+	case "share":
+		return bucket + " share of low priority"
 	case "points", "concurrency":
 		return bucket + " secondary limit"
 	case "hours":

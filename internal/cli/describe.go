@@ -156,6 +156,8 @@ func reasonText(w engine.LaneWait) string {
 		return "waits for " + bucket + " quota"
 	case "floor":
 		return "waits for " + bucket + " quota beyond what its owner keeps"
+	case "share":
+		return "waits for " + bucket + " quota beyond what is kept for runs of high priority"
 	case "points", "concurrency":
 		return "waits for the secondary limit of " + bucket
 	case "hours":

@@ -219,7 +219,7 @@ func (t *trialRun) learn(spec domain.JobSpec, r source.Result) {
 // reserve asks for a call. If it has to be waited for, Wait says until when.
 func (t *trialRun) reserve(ctx context.Context, spec domain.JobSpec) (quota.Permit, error) {
 	for patience := t.cfg.Now().Add(dryRunPatience); ; {
-		d, err := t.permits.reserveFrom(ctx, t.source, spec, t.account)
+		d, err := t.permits.reserveFrom(ctx, t.source, spec, domain.PriorityHigh, t.account)
 		if err != nil {
 			return quota.Permit{}, err
 		}

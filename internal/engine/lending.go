@@ -32,10 +32,10 @@ type offer struct {
 // reserve asks for a job's call: from the ration of its account's owner and,
 // if that refuses and the operator allows lending, for public data from those
 // of the others.
-func (ps *permits) reserve(ctx context.Context, src source.Source, job domain.JobSpec, a account) (offer, error) {
+func (ps *permits) reserve(ctx context.Context, src source.Source, job domain.JobSpec, p domain.Priority, a account) (offer, error) {
 	own := offer{caller: a}
 	var err error
-	own.Decision, err = ps.reserveFrom(ctx, src, job, a)
+	own.Decision, err = ps.reserveFrom(ctx, src, job, p, a)
 	if err != nil || own.Granted || !ps.cfg.PoolTokens {
 		return own, err
 	}
@@ -52,7 +52,7 @@ func (ps *permits) reserve(ctx context.Context, src source.Source, job domain.Jo
 		return own, err
 	}
 	for _, lender := range lenders {
-		lent, err := ps.reserveFromLender(ctx, src, job, lender)
+		lent, err := ps.reserveFromLender(ctx, src, job, p, lender)
 		if err != nil {
 			return own, err
 		}
@@ -69,11 +69,11 @@ func (ps *permits) reserve(ctx context.Context, src source.Source, job domain.Jo
 
 // reserveFromLender asks a lender for a call. One whose credential has not made a call yet
 // lends one at a time: it may have been revoked.
-func (ps *permits) reserveFromLender(ctx context.Context, src source.Source, job domain.JobSpec, lender account) (quota.Decision, error) {
+func (ps *permits) reserveFromLender(ctx context.Context, src source.Source, job domain.JobSpec, p domain.Priority, lender account) (quota.Decision, error) {
 	if wait := ps.loans.begin(lender, ps.cfg.Now()); wait > 0 {
 		return quota.Decision{RetryAt: ps.cfg.Now().Add(wait), Reason: quota.ReasonTrial}, nil
 	}
-	d, err := ps.reserveFrom(ctx, src, job, lender)
+	d, err := ps.reserveFrom(ctx, src, job, p, lender)
 	ps.loans.granted(lender.Owner, d)
 	return d, err
 }
@@ -96,7 +96,7 @@ func (ps *permits) anyCanLend(ctx context.Context, lenders []account, bucket str
 }
 
 // reserveFrom asks one owner, who may keep some hours and calls for himself.
-func (ps *permits) reserveFrom(ctx context.Context, src source.Source, job domain.JobSpec, a account) (quota.Decision, error) {
+func (ps *permits) reserveFrom(ctx context.Context, src source.Source, job domain.JobSpec, p domain.Priority, a account) (quota.Decision, error) {
 	if until, ok := a.Hours.Until(ps.cfg.Now()); ok {
 		return quota.Decision{RetryAt: until, Reason: quota.ReasonHours}, nil
 	}
@@ -104,7 +104,7 @@ func (ps *permits) reserveFrom(ctx context.Context, src source.Source, job domai
 	if err != nil {
 		return quota.Decision{}, err
 	}
-	ask.Floor = a.Floor
+	ask.Floor, ask.Low = a.Floor, p == domain.PriorityLow
 	return ps.Quota.Reserve(ctx, ask)
 }
 

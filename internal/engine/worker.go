@@ -166,7 +166,7 @@ func (p *pool) reserveAndClaim(ctx context.Context, t task) *claimedJob {
 		p.pauseForCredential(ctx, t)
 		return nil
 	}
-	decision, err := p.permits.reserve(ctx, src, t.job.JobSpec, account)
+	decision, err := p.permits.reserve(ctx, src, t.job.JobSpec, t.lease.Priority, account)
 	if err != nil {
 		p.delivery.postpone(ctx, t, "the quota keeper did not answer for a job; trying again soon", err)
 		return nil

@@ -25,6 +25,7 @@ const (
 	ReasonHours       Reason = "hours"       // these hours are kept for the owner
 	ReasonBackoff     Reason = "backoff"     // a limit was hit that does not say when it ends
 	ReasonTrial       Reason = "trial"       // one call has gone first, the others wait for its answer
+	ReasonShare       Reason = "share"       // what is left is kept for what is urgent
 	ReasonFloorAll    Reason = "floor_all"   // the floor keeps the whole limit for the owner: nothing can ever be called
 )
 
@@ -40,6 +41,8 @@ type Ask struct {
 	Points int
 	// Floor, if positive, replaces the bucket's floor for this owner.
 	Floor int
+	// Low is asked for by what is not urgent: rations may leave it a share.
+	Low bool
 	// Drawn, for a source that declares its rations, is what the call draws on; then
 	// no bucket counts it.
 	Drawn *Drawn

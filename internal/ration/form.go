@@ -114,15 +114,31 @@ func GuessInstant(text string) (time.Time, bool) {
 }
 
 // RetryAfter reads how long an upstream wants to be left alone: seconds, or an
-// HTTP date.
+// HTTP date. Some write the instant in seconds since 1970 instead.
 func RetryAfter(text string, now time.Time) (time.Duration, bool) {
-	t, err := ParseInstant(text, Delta, now)
-	if err != nil {
-		if t, err = ParseInstant(text, HTTPDate, now); err != nil {
-			return 0, false
+	for _, as := range []Form{Delta, HTTPDate, Epoch} {
+		if t, err := ParseInstant(text, as, now); err == nil {
+			return max(t.Sub(now), 0), true
 		}
 	}
-	return max(t.Sub(now), 0), true
+	for _, as := range []Form{Delta, HTTPDate} {
+		if beyond(text, as, now) {
+			return longest, true
+		}
+	}
+	return 0, false
+}
+
+// beyond says whether a text tells of a longer wait than the longest: whoever wants to
+// be left alone for years is left alone for as long as can be.
+func beyond(text string, as Form, now time.Time) bool {
+	text = strings.Trim(strings.TrimSpace(text), `"`)
+	if as == Delta || as == DeltaMilli {
+		n, err := strconv.ParseFloat(text, 64)
+		return err == nil && n > longest.Seconds()
+	}
+	t, ok := parseInstant(text, as, now)
+	return ok && t.After(now.Add(longest))
 }
 
 // largest amount that is believed; beyond it no count is exact.

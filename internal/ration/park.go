@@ -94,6 +94,9 @@ func (p *Park) Hit(a *Answer) (wait time.Duration, hit bool) {
 	}
 	t, err := ParseInstant(text, p.For.As, a.At)
 	if err != nil {
+		if beyond(text, p.For.As, a.At) {
+			return longest, true
+		}
 		return p.Else, true
 	}
 	return max(t.Sub(a.At), 0), true

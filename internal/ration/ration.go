@@ -13,7 +13,10 @@
 package ration
 
 import (
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"sluice/internal/domain"
 )
@@ -39,10 +42,12 @@ type Ration struct {
 	// Counts restricts it to calls that were answered with one of these statuses;
 	// all calls if empty. Such a ration can only be kept after the fact.
 	Counts []int
-	// Cost is the expression of what a call takes, made before it, and Actual that
-	// of what it took, made from its answer; 1 where they are empty.
-	Cost, Actual string
-	Read         Read
+	// Cost is what a call is thought to take, before it is made; 1 if zero. Actual is
+	// where its answer tells what it took; without it that is the size of the answer for
+	// a ration of bytes, and else what was thought.
+	Cost   int
+	Actual Field
+	Read   Read
 	// Keep is what stays for the owner, in units, and Use and Low are the shares
 	// that are used at all and by what is not urgent, in percent; zero means 100.
 	Keep, Use, Low int
@@ -121,8 +126,14 @@ func (r *Ration) Check() error {
 		return wrong("it must say whose it is; give per: owner, key, source or stream")
 	case r.Calls <= 0 && !r.learns():
 		return wrong("it must say how much is granted; give calls: N, or read: from where that is learnt")
-	case r.Calls < 0 || r.Refill < 0 || r.Keep < 0:
-		return wrong("calls, refill and keep cannot be negative")
+	case r.Calls < 0 || r.Refill < 0 || r.Keep < 0 || r.Cost < 0:
+		return wrong("calls, refill, keep and cost cannot be negative")
+	case r.Unit == UnitPoints && r.Cost == 0 && r.Actual.IsZero():
+		return wrong("it must say how many points a call takes; give actual: where an answer tells it, or cost: N")
+	case r.Unit != UnitCalls && r.Shape == Concurrent:
+		return wrong("what is under way are calls; leave out unit")
+	case r.Unit == UnitCalls && !r.Actual.IsZero():
+		return wrong("a call is one call, whatever its answer tells; give unit: points, or leave out actual")
 	case r.Shape != Concurrent && r.Every.IsZero() && !r.learns():
 		return wrong("it must say for how long; give every: 1m, hour or day")
 	case r.Shape == Concurrent && !r.Every.IsZero():
@@ -160,6 +171,19 @@ func share(n, percent int) int {
 	}
 	// Wide enough for any count: percent is below 100.
 	return int(int64(n)/100*int64(percent) + int64(n)%100*int64(percent)/100)
+}
+
+// Took is what a call took by its answer, if that is known. Of a fraction a whole unit
+// was taken.
+func (r *Ration) Took(a *Answer) (n int, known bool) {
+	if r.Actual.IsZero() {
+		return a.Size, r.Unit == UnitBytes
+	}
+	f, err := strconv.ParseFloat(strings.TrimSpace(r.Actual.Text(a)), 64)
+	if err != nil || math.IsNaN(f) || f < 0 || f > largest {
+		return 0, false
+	}
+	return int(math.Ceil(f)), true
 }
 
 // Applies says whether a call draws on the ration.

@@ -117,7 +117,12 @@ func h(name string) ration.Field { return ration.Field{Header: name} }
 // TestPark reads how long to stay away.
 func TestPark(t *testing.T) {
 	p := ration.Park{On: []int{429}, For: h("Retry-After"), Else: time.Minute, What: ration.WhoOwner}
-	for text, want := range map[string]time.Duration{"": time.Minute, "7": 7 * time.Second, "Wed, 18 Nov 2026 12:00:09 GMT": 9 * time.Second, "x": time.Minute} {
+	const longest = 400 * 24 * time.Hour
+	for text, want := range map[string]time.Duration{
+		"": time.Minute, "7": 7 * time.Second, "Wed, 18 Nov 2026 12:00:09 GMT": 9 * time.Second, "x": time.Minute, "-5": time.Minute, "NaN": time.Minute,
+		// Years are years; an instant in their place is meant as one.
+		"63072000": longest, "1e300": longest, "Wed, 18 Nov 2099 12:00:09 GMT": longest, "1795003209": 9 * time.Second,
+	} {
 		a := answer("Retry-After", text)
 		a.Status = 429
 		if got, hit := p.Hit(a); !hit || got != want {
@@ -127,11 +132,36 @@ func TestPark(t *testing.T) {
 	if _, hit := p.Hit(answer("Retry-After", "7")); hit {
 		t.Error("a good answer parks")
 	}
+	p.For = ration.Field{Header: "X-Again", As: ration.Epoch}
+	a := answer("X-Again", "5000000000")
+	a.Status = 429
+	if got, hit := p.Hit(a); !hit || got != longest {
+		t.Errorf("an instant in years parks for %s, %v", got, hit)
+	}
 	p.For, p.What = ration.Field{Body: "backoff", As: ration.Delta}, "nobody"
-	a := answer()
+	a = answer()
 	a.Status, a.Body = 429, func(string) string { return "12" }
 	if got, hit := p.Hit(a); !hit || got != 12*time.Second || p.Check() == nil {
 		t.Errorf("parks for %s, %v, %v", got, hit, p.Check())
+	}
+}
+
+// TestTook reads what a call took.
+func TestTook(t *testing.T) {
+	points := ration.Ration{Unit: ration.UnitPoints, Actual: h("X-Cost")}
+	for text, want := range map[string]int{"12": 12, "0": 0, "1.2": 2, " 7 ": 7, "": -1, "x": -1, "-3": -1, "NaN": -1, "1e300": -1} {
+		n, known := points.Took(answer("X-Cost", text))
+		if known != (want >= 0) || known && n != want {
+			t.Errorf("%q took %d, %v", text, n, known)
+		}
+	}
+	a := answer()
+	a.Size = 1234
+	if n, known := (&ration.Ration{Unit: ration.UnitBytes}).Took(a); !known || n != 1234 {
+		t.Errorf("an answer of 1234 bytes took %d, %v", n, known)
+	}
+	if _, known := (&ration.Ration{Unit: ration.UnitCalls}).Took(a); known {
+		t.Error("a call tells what it took")
 	}
 }
 
@@ -176,6 +206,11 @@ func TestCheck(t *testing.T) {
 		"leave nothing": func(r *ration.Ration) { r.Keep = 100 }, "cannot be per": func(r *ration.Ration) { r.Per = []ration.Dimension{"planet"} },
 		"as: one of": func(r *ration.Ration) { r.Read.Reset = h("X-Reset") },
 		"elsewhere":  func(r *ration.Ration) { r.Read.Limit = ration.Field{Header: "L", As: ration.Epoch} },
+		"negative":   func(r *ration.Ration) { r.Cost = -1 }, "how many points": func(r *ration.Ration) { r.Unit = ration.UnitPoints },
+		"leave out actual": func(r *ration.Ration) { r.Actual = h("X-Cost") },
+		"leave out unit": func(r *ration.Ration) {
+			r.Unit, r.Shape, r.Every = ration.UnitBytes, ration.Concurrent, ration.Period{}
+		},
 	} {
 		bad := good
 		change(&bad)

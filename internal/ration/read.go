@@ -49,6 +49,8 @@ type Answer struct {
 	// Body returns the text at a path of the body, "" if there is none; nil for a
 	// body that cannot be read.
 	Body func(path string) string
+	// Size is how many bytes the body has.
+	Size int
 	// At is when the answer came, by the clock that delays are counted from.
 	At time.Time
 }
@@ -73,7 +75,9 @@ type Reading struct {
 }
 
 // Known says whether anything was told.
-func (r *Reading) Known() bool { return r.Limit > 0 || r.HasLeft || !r.Reset.IsZero() }
+func (r *Reading) Known() bool {
+	return r.Limit > 0 || r.HasLeft || !r.Reset.IsZero() || r.Refill > 0
+}
 
 // Of reads an answer. Problems are what was there and could not be read: a
 // reading without it follows all the same.

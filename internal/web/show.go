@@ -256,7 +256,7 @@ func lost(r domain.Run) bool { return r.Status == domain.RunCompleted && r.Cance
 // is: it is a sentence already, such as why an account is paused.
 var reasons = map[string]string{
 	"primary": "its ration is used up", "spent": "its ration is used up", "floor": "what is left of its ration is kept for its owner", "kept": "what is left of its ration is kept for its owner",
-	"floor_all": "its whole ration is kept for its owner", "concurrency": "as many calls as may be are under way", "concurrent": "as many calls as may be are under way",
+	"share": "the rest of its ration is for runs of high priority", "floor_all": "its whole ration is kept for its owner", "concurrency": "as many calls as may be are under way", "concurrent": "as many calls as may be are under way",
 	"points": "its points of this minute are used up", "retry_after": "the upstream wants to be left alone", "parked": "the upstream wants to be left alone", "hours": "these hours are kept for its owner",
 	"backoff": "the upstream refused, and did not say for how long", "trial": "one call goes first",
 }

@@ -62,7 +62,7 @@ func (s *Service) openEmbedded(ctx context.Context, o Options, ports *parts) err
 	if len(o.Quota.Buckets) > 0 {
 		ports.Quota = memory.NewQuota(o.Quota, memory.QuotaOptions{Now: o.Engine.Now, Restore: windows})
 	}
-	rations := drawn.NewStore(store)
+	rations := sqlite.NewRations(db)
 	ports.Quota = drawn.New(ports.Quota, memory.NewRations(memory.RationsOptions{Store: rations, Now: o.Engine.Now}), rations.Groups)
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"sluice/internal/query"
 	"sluice/internal/quota"
 	"sluice/internal/quota/drawn"
+	"sluice/internal/ration/keeper"
 	"sluice/internal/state"
 )
 
@@ -62,7 +63,7 @@ func (s *Service) openShared(ctx context.Context, o Options, ports *parts) error
 	if err := s.refreshShared(o, db, &ports.refresh); err != nil {
 		return err
 	}
-	return s.openRedis(ctx, o, store, ports)
+	return s.openRedis(ctx, o, store, relational.NewRations(db), ports)
 }
 
 // openQueries opens what answers SQL, if there is a user for it.
@@ -83,7 +84,7 @@ func (s *Service) openQueries(url string) error {
 	return nil
 }
 
-func (s *Service) openRedis(ctx context.Context, o Options, store state.Quotas, ports *parts) error {
+func (s *Service) openRedis(ctx context.Context, o Options, store state.Quotas, rations keeper.Store, ports *parts) error {
 	db, err := redis.Open(ctx, redis.Options{URL: o.Config.Servers.Redis, Prefix: o.Config.Servers.RedisPrefix, Observe: observeRedis(o)})
 	if err != nil {
 		return err
@@ -106,7 +107,6 @@ func (s *Service) openRedis(ctx context.Context, o Options, store state.Quotas, 
 	if len(o.Quota.Buckets) > 0 {
 		ports.Quota = redis.NewQuota(db, o.Quota, redis.QuotaOptions{Restore: store.QuotaWindows})
 	}
-	rations := drawn.NewStore(store)
 	ports.Quota = drawn.New(ports.Quota, redis.NewRations(db, redis.RationsOptions{Store: rations}), rations.Groups)
 	ports.Results = redis.NewResults(db, redis.ResultsOptions{})
 	s.Redis = func(ctx context.Context) (any, error) { return describeRedis(ctx, db, dispatcher) }

@@ -75,8 +75,18 @@ func (k *Rations) Settle(ctx context.Context, p keeper.Permit, o keeper.Outcome)
 	if err != nil {
 		return err
 	}
-	if closed := g.settle(&p, &o); closed != nil && k.opts.Store != nil {
-		return k.opts.Store.Save(context.WithoutCancel(ctx), []keeper.Stored{*closed})
+	closed, over := g.settle(&p, &o)
+	if k.opts.Store == nil || closed == nil && over == nil {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	if closed != nil {
+		if err := k.opts.Store.Save(ctx, []keeper.Stored{*closed}); err != nil {
+			return err
+		}
+	}
+	if len(over) > 0 {
+		return g.save(ctx, over)
 	}
 	return nil
 }

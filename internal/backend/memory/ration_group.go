@@ -40,6 +40,7 @@ type countName struct{ ration, part string }
 // rationCount is a count with the terms it was counted by last.
 type rationCount struct {
 	*keeper.Count
+	name   string
 	ration *ration.Ration
 	keep   int
 	terms  keeper.Terms
@@ -116,15 +117,22 @@ func (g *rationGroup) count(r *ration.Ration, part string, keep int, wall time.T
 	name := countName{r.Name, part}
 	c := g.counts[name]
 	if c == nil || c.ration != r || c.keep != keep {
-		terms := keeper.TermsOf(&keeper.Draw{Ration: r, Keep: keep})
 		if c == nil {
-			c = &rationCount{Count: g.newCount(keeper.CountName(r.Name, part), &terms, wall, now)}
+			terms := keeper.TermsOf(&keeper.Draw{Ration: r, Keep: keep})
+			full := keeper.CountName(r.Name, part)
+			c = &rationCount{name: full, Count: g.newCount(full, &terms, wall, now)}
 			g.counts[name] = c
 		}
-		c.ration, c.keep, c.terms = r, keep, terms
+		c.resolve(r, keep)
 	}
 	c.pass(wall, now)
 	return c
+}
+
+// resolve makes the terms of a ration, with what was told of it.
+func (c *rationCount) resolve(r *ration.Ration, keep int) {
+	c.ration, c.keep, c.terms = r, keep, keeper.TermsOf(&keeper.Draw{Ration: r, Keep: keep})
+	c.Adapt(&c.terms)
 }
 
 // pass lets time pass.
@@ -139,7 +147,7 @@ func (c *rationCount) pass(wall time.Time, now int64) {
 func (g *rationGroup) newCount(name string, t *keeper.Terms, wall time.Time, now int64) *keeper.Count {
 	row, ok := g.stored[name]
 	delete(g.stored, name)
-	if ok && t.Stored() {
+	if ok && t.Stored {
 		return keeper.Restore(&row, now, wall)
 	}
 	return keeper.NewCount(t, now, g.born)
@@ -160,7 +168,7 @@ func (g *rationGroup) reserve(ask *keeper.Ask) (keeper.Decision, []unsaved) {
 	// The clock is read under the lock: time never goes back for a count.
 	wall, now := g.keeper.clock()
 	if now >= g.nextSweep {
-		g.sweep(wall, now)
+		g.sweep(now)
 	}
 	if wait, why := g.checkGate(ask.Gate, now); why != "" {
 		return refuse(wall, wait, why, keeper.GatePrefix+ask.Gate), nil

@@ -50,8 +50,9 @@ func (g *rationGroup) save(ctx context.Context, all []unsaved) error {
 	return nil
 }
 
-// settle ends a permit. It returns what is to be stored of a gate that it closed.
-func (g *rationGroup) settle(p *keeper.Permit, o *keeper.Outcome) *keeper.Stored {
+// settle ends a permit. It returns what is to be stored of a gate that it closed, and
+// of counts that it took more of than is written down.
+func (g *rationGroup) settle(p *keeper.Permit, o *keeper.Outcome) (closed *keeper.Stored, over []unsaved) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	wall, now := g.keeper.clock()
@@ -67,12 +68,23 @@ func (g *rationGroup) settle(p *keeper.Permit, o *keeper.Outcome) *keeper.Stored
 		if i < len(o.Answers) {
 			answer = &o.Answers[i]
 		}
+		var c *rationCount
 		if out {
-			g.settleDraw(&held.draws[i], p, i, answer, grantedAt, wall, now)
+			c = g.settleDraw(&held.draws[i], p, i, answer, grantedAt, wall, now)
 		} else {
-			g.settleStray(p, i, answer, grantedAt, wall, now)
+			c = g.settleStray(p, i, answer, grantedAt, wall, now)
+		}
+		if g.keeper.opts.Store != nil && c.Exceeds(&c.terms, now) {
+			s, covers := c.Snapshot(&c.terms, now, 0, wall)
+			s.Group, s.Count = g.name, c.name
+			over = append(over, unsaved{c, s, covers})
 		}
 	}
+	return g.settleGate(p, o, wall, now), over
+}
+
+// settleGate tells a gate of the outcome, and returns what is to be stored of it.
+func (g *rationGroup) settleGate(p *keeper.Permit, o *keeper.Outcome, wall time.Time, now int64) *keeper.Stored {
 	if p.Gate == "" {
 		return nil
 	}
@@ -88,20 +100,21 @@ func (g *rationGroup) settle(p *keeper.Permit, o *keeper.Outcome) *keeper.Stored
 
 // settleDraw ends what a call holds of a count. If it drew on another part in truth,
 // that one is charged.
-func (g *rationGroup) settleDraw(held *heldDraw, p *keeper.Permit, i int, a *keeper.Answer, grantedAt int64, wall time.Time, now int64) {
+func (g *rationGroup) settleDraw(held *heldDraw, p *keeper.Permit, i int, a *keeper.Answer, grantedAt int64, wall time.Time, now int64) *rationCount {
 	c, d := held.count, &p.Draws[i]
 	c.pass(wall, now)
 	if !a.Moved || a.Part == d.Part {
 		c.Settle(&c.terms, now, grantedAt, p.ID, held.price, a)
-		return
+		return c
 	}
 	c.Settle(&c.terms, now, grantedAt, p.ID, held.price, &keeper.Answer{Free: true})
 	to := g.count(d.Ration, a.Part, d.Keep, wall, now)
 	to.Charge(&to.terms, now, grantedAt, p.ID, held.price, a)
+	return to
 }
 
 // settleStray takes in the answer to a call that holds nothing here.
-func (g *rationGroup) settleStray(p *keeper.Permit, i int, a *keeper.Answer, grantedAt int64, wall time.Time, now int64) {
+func (g *rationGroup) settleStray(p *keeper.Permit, i int, a *keeper.Answer, grantedAt int64, wall time.Time, now int64) *rationCount {
 	d := &p.Draws[i]
 	part := d.Part
 	if a.Moved {
@@ -110,9 +123,10 @@ func (g *rationGroup) settleStray(p *keeper.Permit, i int, a *keeper.Answer, gra
 	c := g.count(d.Ration, part, d.Keep, wall, now)
 	if p.ID == 0 {
 		c.Charge(&c.terms, now, grantedAt, 0, int64(max(d.Cost, 1)), a)
-		return
+		return c
 	}
 	c.Learn(&c.terms, now, grantedAt, p.ID, a)
+	return c
 }
 
 // parked is what to store of a gate; nil for a short pause.
@@ -152,12 +166,13 @@ func (g *rationGroup) lift() []keeper.Stored {
 	}
 	for _, c := range g.counts {
 		c.Forget()
+		c.resolve(c.ration, c.keep)
 	}
 	return opened
 }
 
 // sweep ends permits that nobody gave back, and forgets what is as good as new.
-func (g *rationGroup) sweep(wall time.Time, now int64) {
+func (g *rationGroup) sweep(now int64) {
 	g.nextSweep = now + rationSweep
 	for id, held := range g.permits {
 		if now < held.at+keeper.Life {
@@ -165,9 +180,10 @@ func (g *rationGroup) sweep(wall time.Time, now int64) {
 		}
 		delete(g.permits, id)
 		for _, d := range held.draws {
-			d.count.pass(wall, now)
+			// It ended before the part of the calendar that now is in may have begun.
+			d.count.Advance(&d.count.terms, now, 0)
 			d.count.Abandon(&d.count.terms, held.at+keeper.Life, d.price)
-			d.count.pass(wall, now)
+			d.count.Advance(&d.count.terms, now, 0)
 		}
 	}
 	for name, c := range g.counts {

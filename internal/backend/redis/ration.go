@@ -15,9 +15,6 @@ const (
 	// rationBatch bounds what one script is given: Redis serves nobody else
 	// meanwhile.
 	rationBatch = 128
-	// rationDelay is how long a request may be on its way before time is taken to
-	// stand still meanwhile.
-	rationDelay = time.Second
 	// mostRationGroups is for how many groups a process remembers how far they were.
 	mostRationGroups = 1 << 14
 )
@@ -132,6 +129,9 @@ func (k *Rations) Lift(ctx context.Context, group string) error {
 // Look implements keeper.Keeper.
 func (k *Rations) Look(ctx context.Context, group string) ([]keeper.Window, error) {
 	g := k.group(group)
+	if err := g.meet(ctx); err != nil {
+		return nil, err
+	}
 	args := append([]string{k.clock()}, g.caller())
 	m, err := rationScripts.look.run(ctx, k.db, []string{g.key}, args)
 	if err != nil {

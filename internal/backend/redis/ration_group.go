@@ -36,10 +36,18 @@ type rationGroup struct {
 	ends      *batch.Group[rationEnd]
 
 	mu sync.Mutex
-	// epoch, sequence and now are what the group told last, and sent when it was asked
-	// that, by the time that passes for this process.
+	// epoch, sequence and now are what the group told last; sent and received are when, by
+	// the time that passes for this process.
 	epoch, sequence, now int64
-	sent                 time.Duration
+	sent, received       time.Duration
+	// ahead is by how much the group's time is ahead of that at least: what the fastest
+	// answer told since a while. Clocks drift.
+	ahead int64
+	since time.Duration
+	// met says that stored is known: the highest number that was stored when this
+	// process met the group. A group in Redis that has not come as far is an old one.
+	met    bool
+	stored int64
 }
 
 // caller is what the scripts are told of what this process knows.
@@ -48,31 +56,74 @@ func (g *rationGroup) caller() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var r record
-	r.int64s(g.epoch, g.sequence, g.now)
-	r.durations(passed - g.sent + rationDelay)
+	slack := clockAllowance
+	if g.keeper.opts.Clock != nil {
+		slack = 0 // a test's requests take no time
+	}
+	r.int64s(g.epoch, g.sequence, g.ahead+passed.Microseconds())
+	r.int64s(g.now + (passed - g.sent + g.received - g.sent + slack).Microseconds())
+	r.int64s(g.stored)
 	return string(r)
 }
 
 // told remembers what the group tells.
-func (g *rationGroup) told(n []int64, sent time.Duration) {
+func (g *rationGroup) told(n []int64, sent, received time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	ahead := n[2] - received.Microseconds()
 	switch {
 	case n[0] < g.epoch:
 		return
 	case n[0] > g.epoch:
-		g.epoch, g.sequence, g.now, g.sent = n[0], n[1], n[2], sent
+		g.epoch, g.sequence, g.now, g.sent, g.received = n[0], n[1], n[2], sent, received
+		g.ahead, g.since = ahead, received
 		return
 	}
 	g.sequence = max(g.sequence, n[1])
 	if n[2] > g.now {
-		g.now, g.sent = n[2], sent
+		g.now, g.sent, g.received = n[2], sent, received
 	}
+	if ahead >= g.ahead || received-g.since > aheadFor {
+		g.ahead, g.since = ahead, received
+	}
+}
+
+// meet reads how far the group has come as far as that is stored, once.
+func (g *rationGroup) meet(ctx context.Context) error {
+	g.mu.Lock()
+	met := g.met || g.keeper.opts.Store == nil
+	g.mu.Unlock()
+	if met {
+		return nil
+	}
+	_, err := g.load(ctx)
+	return err
+}
+
+// load reads what is stored of the group.
+func (g *rationGroup) load(ctx context.Context) ([]keeper.Stored, error) {
+	if g.keeper.opts.Store == nil {
+		return nil, nil
+	}
+	rows, err := g.keeper.opts.Store.Load(ctx, g.name)
+	if err != nil {
+		return nil, domain.Errorf(domain.CodeUnavailable, "what was drawn on the rations of %s cannot be read: %w", g.name, err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.met = true
+	for i := range rows {
+		g.stored = max(g.stored, int64(rows[i].Seq))
+	}
+	return rows, nil
 }
 
 // run calls a script for a group, which is restored first if it must be. The
 // script's arguments are made anew for every try.
 func (g *rationGroup) run(ctx context.Context, s *luaScript, want int, args func() []string) ([]int64, error) {
+	if err := g.meet(ctx); err != nil {
+		return nil, err
+	}
 	for range restoreTries {
 		sent := g.keeper.opts.Passed()
 		m, err := s.run(ctx, g.keeper.db, []string{g.key}, append([]string{g.keeper.clock(), g.caller()}, args()...))
@@ -84,7 +135,7 @@ func (g *rationGroup) run(ctx context.Context, s *luaScript, want int, args func
 		case err != nil:
 			return nil, domain.Errorf(domain.CodeUnavailable, "redis: a script of rations answered something else: %w", err)
 		case len(numbers) >= want:
-			g.told(numbers, sent)
+			g.told(numbers, sent, g.keeper.opts.Passed())
 			return numbers, nil
 		case len(numbers) > 0:
 			return nil, domain.Errorf(domain.CodeUnavailable, "redis: a script of rations answered %d numbers, not %d", len(numbers), want)
@@ -160,12 +211,14 @@ func (t *rationTable) arguments() []string {
 // rationTerms writes what read_terms of common.lua reads.
 func rationTerms(d *keeper.Draw) string {
 	t := keeper.TermsOf(d)
-	r := make(record, 0, 88)
+	r := make(record, 0, 96)
 	r.integers(slices.Index(ration.Shapes(), t.Shape))
 	r.int64s(t.Limit)
 	r.booleans(t.Assumed)
-	r.int64s(t.Refill, t.Period, t.Keep, t.Use, t.Low)
-	r.booleans(t.Calendar, t.Reads, t.Stored())
+	r.int64s(t.Refill, t.Period)
+	r.booleans(t.Open)
+	r.int64s(t.Keep, t.Use, t.Low)
+	r.booleans(t.Calendar, t.Reads, t.Stored)
 	return string(r)
 }
 

@@ -62,12 +62,8 @@ func (g *rationGroup) reserveOnce(ctx context.Context, asks []*rationAsk) (again
 			blob.integers(table.count(&a.Draws[i], a.Draws[i].Part), a.Draws[i].Cost)
 		}
 	}
-	storing := strconv.Itoa(0)
-	if g.keeper.opts.Store != nil {
-		storing = strconv.Itoa(1)
-	}
 	n, err := g.run(ctx, rationScripts.reserve, 3+3*len(asks), func() []string {
-		return append([]string{string(blob), storing}, table.arguments()...)
+		return append([]string{string(blob), g.storing()}, table.arguments()...)
 	})
 	if err != nil {
 		return nil, err
@@ -95,9 +91,9 @@ func (g *rationGroup) reserveOnce(ctx context.Context, asks []*rationAsk) (again
 func (g *rationGroup) save(ctx context.Context, table *rationTable, n []int64) error {
 	var rows []keeper.Stored
 	raise := []string{"raise"}
-	for ; len(n) >= 8; n = n[8:] {
+	for ; len(n) >= 9; n = n[9:] {
 		row := keeper.Stored{
-			Group: g.name, Count: table.stored[n[0]-1], Spent: n[1], Until: table.wall.Add(microseconds(n[3])), Limit: n[5], Seq: uint64(n[6]),
+			Group: g.name, Count: table.stored[n[0]-1], Spent: n[1], Until: table.wall.Add(microseconds(n[3])), Limit: n[5], Refill: n[8], Seq: uint64(n[6]),
 		}
 		if n[4] > 0 {
 			row.End, row.Late = table.wall.Add(microseconds(n[4])), n[7]
@@ -129,7 +125,7 @@ func (g *rationGroup) settle(ctx context.Context, all []*rationEnd) error {
 		}
 	}
 	n, err := g.run(ctx, rationScripts.settle, 3+2*len(all), func() []string {
-		return append([]string{string(blob)}, table.arguments()...)
+		return append([]string{string(blob), g.storing()}, table.arguments()...)
 	})
 	if err != nil {
 		return err
@@ -140,7 +136,18 @@ func (g *rationGroup) settle(ctx context.Context, all []*rationEnd) error {
 			closed = append(closed, keeper.Stored{Count: keeper.GatePrefix + e.permit.Gate, Until: wall.Add(wait), Seq: uint64(n[4+2*i])})
 		}
 	}
-	return g.saveGates(ctx, closed...)
+	if err := g.saveGates(ctx, closed...); err != nil || len(n) == 3+2*len(all) {
+		return err
+	}
+	return g.save(ctx, table, n[3+2*len(all):])
+}
+
+// storing is how scripts are told whether counts are stored.
+func (g *rationGroup) storing() string {
+	if g.keeper.opts.Store == nil {
+		return "0"
+	}
+	return "1"
 }
 
 // rationAnswer adds what settle.lua reads of a draw.
@@ -163,19 +170,16 @@ func (r *record) rationAnswer(table *rationTable, p *keeper.Permit, o *keeper.Ou
 	r.integers(table.count(d, d.Part))
 	r.booleans(a.Free)
 	r.integers(a.Cost, a.Limit, left)
-	r.durations(max(a.In, 0))
-	r.integers(moved)
+	r.durations(max(a.In, 0), max(a.Window, 0))
+	r.integers(max(a.Refill, 0), moved)
 }
 
 // restore begins a group anew that Redis does not know, or knows less of than this
 // process, with what is stored.
 func (g *rationGroup) restore(ctx context.Context) error {
-	var rows []keeper.Stored
-	if s := g.keeper.opts.Store; s != nil {
-		var err error
-		if rows, err = s.Load(ctx, g.name); err != nil {
-			return domain.Errorf(domain.CodeUnavailable, "what was drawn on the rations of %s cannot be read: %w", g.name, err)
-		}
+	rows, err := g.load(ctx)
+	if err != nil {
+		return err
 	}
 	wall := g.keeper.wall()
 	var highest uint64
@@ -190,12 +194,12 @@ func (g *rationGroup) restore(ctx context.Context) error {
 		}
 		if spent, in := row.Presumed(wall); spent > 0 {
 			var r record
-			r.int64s(row.Limit, spent, in.Microseconds(), 0)
+			r.int64s(row.Limit, spent, in.Microseconds(), row.Refill)
 			counts = append(counts, row.Count, string(r))
 		}
 	}
 	args := []string{g.keeper.clock(), g.caller(), strconv.FormatUint(highest, 10), strconv.Itoa(len(counts) / 2)}
-	_, err := rationScripts.restore.run(ctx, g.keeper.db, []string{g.key}, append(append(args, counts...), gates...))
+	_, err = rationScripts.restore.run(ctx, g.keeper.db, []string{g.key}, append(append(args, counts...), gates...))
 	return err
 }
 

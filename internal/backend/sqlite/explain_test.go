@@ -33,6 +33,7 @@ var wholeTables = []struct{ part, unless, reason string }{
 	{"FROM statistics s JOIN account a", "", "the statistics of all accounts are asked for"},
 	{"FROM harvest ORDER BY account_id", "", "all planned harvests are asked for"},
 	{"FROM quota_window", "WHERE", "a start restores all windows"},
+	{"SELECT DISTINCT group_name FROM ration_count", "", "all groups are asked for, along the key"},
 	{"FROM document d LEFT JOIN repository_presence p", "d.account_id = ?", "an export of all accounts reads all documents"},
 	{"FROM job INDEXED BY job_unfinished", "", "all unfinished jobs are asked for, along their index"},
 	{"FROM job WHERE done = 0 AND status = ?", "", "a start takes up all unfinished jobs, along their index"},

@@ -4,7 +4,6 @@
 //   - drawn.go: the keeper.
 //   - name.go: whose counts are whose.
 //   - windows.go: what is shown of rations, as of one bucket.
-//   - store.go: what is written down, beside the windows of buckets.
 package drawn
 
 import (
@@ -130,6 +129,10 @@ func refusal(ask *quota.Ask, drawn *keeper.Ask, d *keeper.Decision) (why quota.R
 		if r := drawn.Draws[i].Ration; drawn.Draws[i].Count() == d.Refused {
 			long = r.Every.Length.Seconds() > brief
 			alone = len(r.Match) > 0 || len(ask.Drawn.Draws[i].Part) > 0
+			if ask.Low && r.Low > 0 && d.Reason == keeper.ReasonKept {
+				// Others of the lane may be urgent.
+				return quota.ReasonShare, true
+			}
 		}
 	}
 	switch {

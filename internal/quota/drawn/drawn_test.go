@@ -1,7 +1,6 @@
 package drawn_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -15,42 +14,22 @@ import (
 	"sluice/internal/ration/rationtest"
 )
 
-// rows are the windows that a store of state keeps.
-type rows map[[2]string]domain.QuotaWindow
-
-func (r rows) QuotaWindows(_ context.Context, owner string) (all []domain.QuotaWindow, _ error) {
-	for key, w := range r {
-		if owner == "" || key[0] == owner {
-			all = append(all, w)
-		}
-	}
-	return all, nil
-}
-
-func (r rows) PutQuotaWindow(_ context.Context, w domain.QuotaWindow) error {
-	if key := [2]string{w.Owner, w.Bucket}; w.Seq >= r[key].Seq {
-		r[key] = w
-	}
-	return nil
-}
-
 type bench struct {
 	*testing.T
 	clock  *rationtest.Clock
-	rows   rows
+	store  *rationtest.Store
 	keeper *drawn.Keeper
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{T: t, clock: rationtest.NewClock(rationtest.Morning), rows: rows{}}
+	b := &bench{T: t, clock: rationtest.NewClock(rationtest.Morning), store: &rationtest.Store{}}
 	b.restart()
 	return b
 }
 
 func (b *bench) restart() {
-	store := drawn.NewStore(b.rows)
 	buckets := memory.NewQuota(quota.Config{Buckets: map[string]quota.Limits{"core": {Limit: 1, Window: time.Hour}}}, memory.QuotaOptions{Now: b.clock.Now})
-	b.keeper = drawn.New(buckets, memory.NewRations(memory.RationsOptions{Store: store, Now: b.clock.Now, Passed: b.clock.Passed}), store.Groups)
+	b.keeper = drawn.New(buckets, memory.NewRations(memory.RationsOptions{Store: b.store, Now: b.clock.Now, Passed: b.clock.Passed}), b.store.Groups)
 }
 
 func (b *bench) ask(a quota.Ask) quota.Decision {
@@ -178,5 +157,29 @@ func TestRestartGoesOn(t *testing.T) {
 	windows, err := b.keeper.Windows(t.Context(), "")
 	if err != nil || len(windows) != 1 || windows[0].Owner != "alice" || windows[0].Available != 0 {
 		t.Errorf("after a restart all are shown %+v, %v", windows, err)
+	}
+}
+
+// TestLowWaitsAlone: what is not urgent has a share, and whoever is urgent goes on.
+func TestLowWaitsAlone(t *testing.T) {
+	for _, every := range []time.Duration{time.Minute, time.Hour} {
+		b := newBench(t)
+		r := one("all", 10, every, ration.PerOwner)
+		r.Low = 30
+		urgent := askOf("alice", false, keeper.Draw{Ration: r, Cost: 1})
+		low := urgent
+		low.Low = true
+		for range 3 {
+			b.call(low, quota.Response{})
+		}
+		if d := b.ask(low); d.Granted || d.Reason != quota.ReasonShare || !d.Alone {
+			t.Errorf("of %v LOW gets %+v", every, d)
+		}
+		for range 7 {
+			b.call(urgent, quota.Response{})
+		}
+		if d := b.ask(urgent); d.Granted || d.Reason == quota.ReasonShare || d.Alone {
+			t.Errorf("of %v HIGH gets %+v", every, d)
+		}
 	}
 }

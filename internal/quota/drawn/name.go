@@ -76,7 +76,7 @@ func (k *Keeper) groupsOf(ctx context.Context, owner string) ([]group, error) {
 
 // drawOf is an ask as rations are asked.
 func drawOf(ask *quota.Ask) keeper.Ask {
-	a := keeper.Ask{Group: groupOf(ask).name(), Gate: gateOf(ask), Draws: slices.Clone(ask.Drawn.Draws)}
+	a := keeper.Ask{Group: groupOf(ask).name(), Gate: gateOf(ask), Low: ask.Low, Draws: slices.Clone(ask.Drawn.Draws)}
 	keeps := keeping(a.Draws)
 	for i := range a.Draws {
 		d := &a.Draws[i]

@@ -39,6 +39,8 @@ type Count struct {
 
 	// full is when a bucket is full again.
 	full int64
+	// refill and window are what the upstream told of them, 0 while it did not.
+	refill, window int64
 
 	// ceiling is how much is written down as taken, and covers until when that holds.
 	ceiling, covers int64
@@ -78,7 +80,7 @@ func (l *losses) total() int64 { return l.n + l.next }
 // comes back quickly and is not written down is taken to have been spent then.
 func NewCount(t *Terms, now, born int64) *Count {
 	c := &Count{reported: unreported}
-	if t.Shape != ration.Concurrent && !t.Stored() && now < born+t.comesBack(t.Limit) {
+	if t.Shape != ration.Concurrent && !t.Stored && now < born+t.comesBack(t.Limit) {
 		c.presumed, c.presumedAt = t.Limit, born
 	}
 	return c
@@ -91,17 +93,24 @@ func (c *Count) Advance(t *Terms, now, left int64) {
 		c.presumed = 0
 		c.spend(t, at, n)
 	}
-	if t.Shape == ration.Bucket || t.Shape == ration.Concurrent {
-		return
+	if t.Shape == ration.Fixed || t.Shape == ration.Sliding {
+		c.advanceWindow(t, now, left)
 	}
+	if c.used(t, now) == 0 {
+		// All that ended without a word has come back too.
+		c.lost = losses{}
+	}
+}
+
+func (c *Count) advanceWindow(t *Terms, now, left int64) {
 	if c.end > 0 && now >= c.end {
 		c.turn()
 	}
-	if c.end == 0 && left > 2*t.margin() {
-		c.end, c.early = now+left+t.margin(), now+left-t.margin()
-	}
 	if c.end == 0 {
 		c.expire(t, now)
+	}
+	if c.end == 0 && left > 2*t.margin() {
+		c.end, c.early = now+left+t.margin(), now+left-t.margin()
 	}
 }
 
@@ -157,6 +166,16 @@ func (c *Count) room(t *Terms, now int64, low bool) int64 {
 	return left - (limit - t.usable(limit, low))
 }
 
+// Adapt puts what the upstream told of the ration into its terms.
+func (c *Count) Adapt(t *Terms) {
+	if c.refill > 0 && t.Shape == ration.Bucket {
+		t.Refill = c.refill
+	}
+	if c.window > 0 && t.Open {
+		t.Period = c.window
+	}
+}
+
 // NeedsEnd says whether the end of a part of the calendar is to be told.
 func (c *Count) NeedsEnd(now int64) bool { return c.end == 0 || now >= c.end }
 
@@ -208,8 +227,12 @@ func (c *Count) wait(t *Terms, now, missing int64) int64 {
 
 // Unsaved says whether more must be written down before the call is granted.
 func (c *Count) Unsaved(t *Terms, now, price int64) bool {
-	return t.Stored() && (now >= c.covers || c.used(t, now)+price > c.ceiling)
+	return t.Stored && (now >= c.covers || c.used(t, now)+price > c.ceiling)
 }
+
+// Exceeds says whether more was taken than is written down: a call took more than was
+// thought.
+func (c *Count) Exceeds(t *Terms, now int64) bool { return t.Stored && c.used(t, now) > c.ceiling }
 
 // Ahead is what to write down: as taken, and for how long from now that holds.
 func (c *Count) Ahead(t *Terms, now, price int64) (ceiling, cover int64) {
@@ -238,7 +261,7 @@ func (c *Count) Take(id uint64, price int64) {
 
 // Idle says whether the count is as good as a new one.
 func (c *Count) Idle(t *Terms, now int64) bool {
-	return c.used(t, now) == 0 && c.presumed == 0 && c.limit == 0 && c.reported == unreported && c.end == 0 && now >= c.covers
+	return c.used(t, now) == 0 && c.presumed == 0 && c.limit == 0 && c.refill == 0 && c.window == 0 && c.reported == unreported && c.end == 0 && now >= c.covers
 }
 
 // View fills in what is known.

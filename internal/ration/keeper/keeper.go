@@ -121,14 +121,17 @@ type Answer struct {
 	Limit, Left, Refill int
 	HasLeft             bool
 	// In is how long after the answer the window ends, by the upstream's clock; 0 if
-	// that was not told. Window is how long such a window is.
+	// that was not told. Window is how long such a window is, which is believed where
+	// the ration does not say.
 	In, Window time.Duration
 	// Part, if Moved, is the part that the call drew on in truth.
 	Part  string
 	Moved bool
 }
 
-func (a *Answer) known() bool { return a.HasLeft || a.Limit > 0 || a.In > 0 }
+func (a *Answer) known() bool {
+	return a.HasLeft || a.Limit > 0 || a.In > 0 || a.Refill > 0 || a.Window > 0
+}
 
 // Window is what is known about one count, or about a gate, whose Count begins with
 // GatePrefix.

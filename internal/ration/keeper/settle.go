@@ -58,7 +58,7 @@ func (c *Count) Abandon(t *Terms, ended, price int64) {
 	c.Settle(t, ended, ended, 0, price, &Answer{})
 }
 
-// Learn takes in what an answer told.
+// Learn takes in what an answer told; terms follow.
 func (c *Count) Learn(t *Terms, now, grantedAt int64, id uint64, a *Answer) {
 	switch {
 	case a.Limit > 0:
@@ -66,6 +66,7 @@ func (c *Count) Learn(t *Terms, now, grantedAt int64, id uint64, a *Answer) {
 	case t.Assumed && a.HasLeft:
 		c.limit = max(c.limit, min(int64(a.Left), most)+c.used(t, now))
 	}
+	c.learnPace(t, now, a)
 	switch t.Shape {
 	case ration.Concurrent:
 		return
@@ -91,6 +92,27 @@ func (c *Count) Learn(t *Terms, now, grantedAt int64, id uint64, a *Answer) {
 		c.reported, c.toldAt = left, now
 	}
 	c.told = max(c.told, c.newest)
+}
+
+// learnPace believes what an answer tells of how fast a bucket refills, and of how
+// long a window is whose period was not declared: at least for as long as it still
+// lasts.
+func (c *Count) learnPace(t *Terms, now int64, a *Answer) {
+	if t.Shape == ration.Bucket && a.Refill > 0 && int64(a.Refill) != t.Refill {
+		owed := c.used(t, now) - c.inflight
+		c.refill = min(int64(a.Refill), most)
+		c.Adapt(t)
+		c.full = now + t.costTime(owed)
+	}
+	if !t.Open {
+		return
+	}
+	if window := a.Window.Microseconds(); window > 0 {
+		c.window = min(window, longestLearnt)
+	} else if in := a.In.Microseconds(); in > t.Period {
+		c.window = min(in, longestLearnt)
+	}
+	c.Adapt(t)
 }
 
 // place says whether the answer tells of this window, and begins the one that it
@@ -139,5 +161,6 @@ func (c *Count) learnBucket(t *Terms, now int64, id uint64, a *Answer) {
 	c.full = max(c.full, now+t.costTime(taken))
 }
 
-// Forget forgets what answers told.
-func (c *Count) Forget() { c.reported, c.lost, c.limit = unreported, losses{}, 0 }
+// Forget forgets what answers told, but for how fast a bucket refills: what was taken
+// of it is counted by that. Terms are to be made anew.
+func (c *Count) Forget() { c.reported, c.lost, c.limit, c.window = unreported, losses{}, 0, 0 }

@@ -10,8 +10,9 @@ import (
 // a server lost its memory, never grants what was granted before.
 type Stored struct {
 	Group, Count string
-	// Limit is what the upstream told to be granted, 0 if it did not.
-	Limit int64
+	// Limit is what the upstream told to be granted, and Refill what to come back of a
+	// bucket in every period; 0 if it did not.
+	Limit, Refill int64
 	// Spent is what may have been taken. Until is when all of it has come back, and End
 	// when the window ends if that is known. Of a gate Until is when it opens.
 	Spent      int64
@@ -28,6 +29,8 @@ type Store interface {
 	Load(ctx context.Context, group string) ([]Stored, error)
 	// Save keeps all of these, each unless one with a higher Seq is there.
 	Save(ctx context.Context, all []Stored) error
+	// Groups lists the groups of which something is stored.
+	Groups(ctx context.Context) ([]string, error)
 }
 
 // GatePrefix begins the names of gates among what is stored.
@@ -37,7 +40,7 @@ const GatePrefix = "gate "
 // the clock that shows the time of day.
 func (c *Count) Snapshot(t *Terms, now, price int64, wall time.Time) (s Stored, covers int64) {
 	ceiling, cover := c.Ahead(t, now, price)
-	s = Stored{Limit: c.limit, Spent: ceiling}
+	s = Stored{Limit: c.limit, Refill: c.refill, Spent: ceiling}
 	if c.end > 0 {
 		s.End, s.Late = wall.Add(micros(c.end-now)), ceiling-c.spent
 		cover = max(c.end-now, 1)
@@ -64,7 +67,7 @@ func (s *Stored) Presumed(wall time.Time) (n int64, in time.Duration) {
 
 // Restore goes on with what was stored.
 func Restore(s *Stored, now int64, wall time.Time) *Count {
-	c := &Count{reported: unreported, limit: s.Limit}
+	c := &Count{reported: unreported, limit: s.Limit, refill: s.Refill}
 	n, in := s.Presumed(wall)
 	if in > 0 {
 		c.end = now + in.Microseconds()

@@ -13,6 +13,8 @@ const (
 	brief = 10 * second
 	// learntPeriod is how long a window is taken to be of which nothing is known.
 	learntPeriod = time.Minute
+	// longestLearnt is how long a window may be that an upstream tells of.
+	longestLearnt = 745 * 3600 * second
 	// Slots is into how many parts a period is cut for bookkeeping: what fell into one
 	// part falls out with the last of it.
 	Slots = 64
@@ -35,12 +37,17 @@ type Terms struct {
 	Assumed bool
 	Refill  int64
 	Period  int64
+	// Open says that the period was not declared: what answers tell of it holds.
+	Open bool
 	// Keep, Use and Low are as declared: Use and Low are percent, 100 for all.
 	Keep, Use, Low int64
 	// Calendar says that windows end with a part of the calendar.
 	Calendar bool
 	// Reads says that answers tell what is left.
 	Reads bool
+	// Stored says that the count is written down: what comes back quickly is not, and
+	// whoever begins anew waits for it.
+	Stored bool
 }
 
 // TermsOf converts a draw's ration, which was checked.
@@ -58,11 +65,12 @@ func TermsOf(d *Draw) Terms {
 		t.Limit, t.Assumed = 1, true
 	}
 	if t.Period <= 0 {
-		t.Period = learntPeriod.Microseconds()
+		t.Period, t.Open = learntPeriod.Microseconds(), t.Shape != ration.Concurrent
 	}
 	if t.Refill <= 0 {
 		t.Refill = t.Limit
 	}
+	t.Stored = t.Shape != ration.Concurrent && (t.comesBack(t.Limit) > brief || t.Shape == ration.Bucket && !r.Read.Refill.IsZero())
 	return t
 }
 
@@ -127,11 +135,6 @@ func ceilOf(f float64) int64 {
 		n++
 	}
 	return n
-}
-
-// Stored says whether the count is written down.
-func (t *Terms) Stored() bool {
-	return t.Shape != ration.Concurrent && t.comesBack(t.Limit) > brief
 }
 
 // chunk is how much is written down ahead of taking it: a hundredth of a long

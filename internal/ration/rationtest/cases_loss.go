@@ -3,6 +3,7 @@ package rationtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -88,6 +89,24 @@ func storeFails(s *suite) {
 	s.grant(ask(r))
 }
 
+// tookMore: what a call took beyond what was thought of it is not forgotten either.
+func tookMore(s *suite) {
+	for _, shape := range []ration.Shape{ration.Sliding, ration.Fixed, ration.Bucket} {
+		r := make1(string(shape), shape, 10_000, time.Hour)
+		s.settle(s.grant(ask(r)), keeper.Outcome{Answers: []keeper.Answer{{Cost: 9_990}}})
+		other := ask(r)
+		other.Draws[0].Part = "bob"
+		s.settle(keeper.Permit{Ask: other, GrantedAt: s.clock.Now()}, keeper.Outcome{Answers: []keeper.Answer{{Cost: 9_990}}})
+		s.Lose()
+		for _, a := range []keeper.Ask{ask(r), other} {
+			a.Draws[0].Cost = 200
+			if d := s.refuse(a); d.Reason != keeper.ReasonSpent {
+				s.Errorf("%s refuses with %+v", shape, d)
+			}
+		}
+	}
+}
+
 // storeSeldom: a window is stored a hundred times, not with every call.
 func storeSeldom(s *suite) {
 	r := make1("day", ration.Fixed, 10_000, 24*time.Hour)
@@ -118,6 +137,35 @@ func clockSet(s *suite) {
 	s.spend(5, ask(rations[0]))
 	s.refuse(ask(rations[0]))
 	s.refuse(ask(rations[1]))
+}
+
+// clockSetAlways: whoever asks for all that can be had gets it at its pace, in every
+// second, while the clock is set again and again, by hours or by less than a period.
+func clockSetAlways(s *suite) {
+	for n, steps := range [][]time.Duration{{time.Hour}, {-time.Hour}, {300 * time.Millisecond}, {900 * time.Millisecond, -700 * time.Millisecond, 5 * time.Second}} {
+		const limit = 20
+		r := make1(fmt.Sprintf("second%d", n), ration.Sliding, limit, time.Second)
+		var at []time.Duration
+		for i := range 300 {
+			k := s.Keepers()[i%len(s.Keepers())]
+			for d, err := k.Reserve(s.Context(), ask(r)); err != nil || d.Granted; d, err = k.Reserve(s.Context(), ask(r)) {
+				if err != nil {
+					s.Fatal(err)
+				}
+				if err := k.Settle(s.Context(), d.Permit, keeper.Outcome{Well: true}); err != nil {
+					s.Fatal(err)
+				}
+				if at = append(at, s.clock.Passed()); len(at) > limit && at[len(at)-1]-at[len(at)-1-limit] < time.Second {
+					s.Fatalf("set by %v: %d calls in less than a second", steps, limit+1)
+				}
+			}
+			s.clock.Set(steps[i%len(steps)])
+			s.clock.Advance(10 * time.Millisecond)
+		}
+		if len(at) < 2*limit {
+			s.Errorf("set by %v: %d calls in three seconds", steps, len(at))
+		}
+	}
 }
 
 // crowd: many callers of all processes at once get what there is, and no more.

@@ -216,3 +216,51 @@ func look(s *suite) {
 		s.Errorf("it shows %+v", w)
 	}
 }
+
+// bucketRefills: how fast a bucket refills may be told. It holds from then on, for what
+// was taken before too, and survives a loss.
+func bucketRefills(s *suite) {
+	r := make1("bucket", ration.Bucket, 40, time.Second)
+	r.Read.Refill = ration.Field{Header: "X-Refill"}
+	s.spend(39, ask(r))
+	s.settle(s.grant(ask(r)), keeper.Outcome{Answers: []keeper.Answer{{Refill: 2}}})
+	if wait := s.refuse(ask(r)).RetryAt.Sub(s.clock.Now()); wait < 500*time.Millisecond || wait > 501*time.Millisecond {
+		s.Errorf("the next one comes back in %v, want half a second", wait)
+	}
+	s.clock.Advance(5 * time.Second)
+	s.spend(10, ask(r))
+	s.refuse(ask(r))
+	s.Lose()
+	s.refuse(ask(r))
+	s.clock.Advance(5 * time.Second)
+	granted := 0
+	for ; granted <= 10 && s.decide(ask(r)).Granted; granted++ {
+		continue
+	}
+	if granted > 10 {
+		s.Errorf("%d were granted of 10 that came back after a loss", granted)
+	}
+}
+
+// toldLength: of a ration that does not say how long its windows are answers do.
+func toldLength(s *suite) {
+	told := func(in, length time.Duration) keeper.Outcome {
+		return keeper.Outcome{Answers: []keeper.Answer{{HasLeft: true, Left: 0, Limit: 5, In: in, Window: length}}}
+	}
+	r := reading(make1("hour", ration.Fixed, 5, 0))
+	s.settle(s.grant(ask(r)), told(50*time.Minute, time.Hour))
+	if wait := s.refuse(ask(r)).RetryAt.Sub(s.clock.Now()); wait < 50*time.Minute || wait > 51*time.Minute {
+		s.Errorf("it comes back in %v", wait)
+	}
+	s.clock.Advance(49 * time.Minute)
+	s.refuse(ask(r))
+	s.clock.Advance(2 * time.Minute)
+	s.spend(5, ask(r))
+	s.refuse(ask(r))
+	slides := reading(make1("slides", ration.Sliding, 5, 0))
+	s.settle(s.grant(ask(slides)), told(0, 10*time.Minute))
+	s.clock.Advance(9 * time.Minute)
+	s.refuse(ask(slides))
+	s.clock.Advance(2 * time.Minute)
+	s.spend(5, ask(slides))
+}

@@ -8,6 +8,8 @@ package rationtest
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -48,6 +50,8 @@ func Run(t *testing.T, f Factory) {
 		"what is learnt from nothing":               learntLimit,
 		"a bucket":                                  bucket,
 		"a bucket that tells":                       bucketTells,
+		"a bucket that tells how it refills":        bucketRefills,
+		"a window whose length is told":             toldLength,
 		"calls at once":                             concurrent,
 		"places of the dead come back":              leases,
 		"parts have counts of their own":            parts,
@@ -65,7 +69,9 @@ func Run(t *testing.T, f Factory) {
 		"a pause outlives a loss":                   pauseOutlives,
 		"a store that fails":                        storeFails,
 		"the store is written seldom":               storeSeldom,
+		"a call that took more than was thought":    tookMore,
 		"the clock is set":                          clockSet,
+		"a clock that is set all the time":          clockSetAlways,
 		"a permit that is given back twice":         twice,
 		"a call that drew on other counts":          elsewhere,
 		"many at once, never one too many":          crowd,
@@ -262,6 +268,17 @@ func (s *Store) Save(_ context.Context, all []keeper.Stored) error {
 		}
 	}
 	return nil
+}
+
+// Groups implements keeper.Store.
+func (s *Store) Groups(context.Context) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	groups := map[string]struct{}{}
+	for key := range s.rows {
+		groups[key[0]] = struct{}{}
+	}
+	return slices.Sorted(maps.Keys(groups)), s.fail
 }
 
 // Fail lets everything fail with this from now on; nil ends it.

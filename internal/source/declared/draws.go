@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -25,6 +26,8 @@ type drawing struct {
 	// parts are the values of headers by which an upstream tells which count a call
 	// drew on, by ration and stream.
 	parts sync.Map
+	// costs are what calls took lately, by ration and stream.
+	costs sync.Map
 }
 
 func newDrawing(f *File, jobs map[string]operation) *drawing {
@@ -49,9 +52,22 @@ func (d *drawing) of(job string, op operation) *quota.Drawn {
 	for _, r := range d.byJob[job] {
 		learnt, _ := d.parts.Load(r.Name + " " + op.name())
 		value, _ := learnt.(string)
-		drawn.Draws = append(drawn.Draws, keeper.Draw{Ration: r, Cost: 1, Part: partOf(r, op.name(), value)})
+		drawn.Draws = append(drawn.Draws, keeper.Draw{Ration: r, Cost: max(r.Cost, d.thought(r, op.name()), 1), Part: partOf(r, op.name(), value)})
 	}
 	return drawn
+}
+
+// thought is what a call of a stream took lately, 0 if that is not known.
+func (d *drawing) thought(r *ration.Ration, stream string) int {
+	took, _ := d.costs.Load(r.Name + " " + stream)
+	n, _ := took.(int)
+	return n
+}
+
+// took notes what a call has taken: what is thought of the next one rises to it at
+// once, and comes down by halves.
+func (d *drawing) took(r *ration.Ration, stream string, n int) {
+	d.costs.Store(r.Name+" "+stream, max(n, (n+d.thought(r, stream))/2))
 }
 
 // partOf is what tells counts apart besides their owner.
@@ -165,6 +181,10 @@ func (c *call) told(a *answer) []keeper.Answer {
 		default:
 			one = readingOf(r, at)
 			c.learnPart(r, a, &one)
+			if n, known := r.Took(at); known {
+				one.Cost, one.Free = n, n == 0
+				d.took(r, c.name(), n)
+			}
 		}
 		all = append(all, one)
 	}
@@ -222,6 +242,9 @@ func readingOf(r *ration.Ration, at *ration.Answer) keeper.Answer {
 		// What the file says is the most: an upstream may tell of another limit than the
 		// one that it holds to.
 		one.Limit, one.HasLeft = r.Calls, one.HasLeft && one.Left < r.Calls
+	}
+	if most := cmp.Or(r.Refill, r.Calls); most > 0 {
+		one.Refill = min(one.Refill, most)
 	}
 	if !is.Reset.IsZero() {
 		one.In = max(is.Reset.Sub(at.At), 0)

@@ -3,6 +3,8 @@ package declared
 import (
 	"fmt"
 	"strings"
+
+	"sluice/internal/ration"
 )
 
 // Explanation is what a file comes to, for people.
@@ -94,6 +96,12 @@ func (f *File) rationText(i int) string {
 	}
 	if used := r.Usable(); used < r.Calls {
 		text += fmt.Sprintf("; %d are used", used)
+	}
+	if low := r.UsableLow(); low < r.Usable() {
+		text += fmt.Sprintf(", %d by what is of low priority", low)
+	}
+	if r.Unit == ration.UnitPoints {
+		text += fmt.Sprintf("; a call is thought to take %d", max(r.Cost, 1))
 	}
 	return text
 }

@@ -134,7 +134,7 @@ func (s *Source) serverTime(a *answer) time.Time {
 }
 
 func (a *answer) ration() *ration.Answer {
-	return &ration.Answer{Status: a.status, Header: a.header, At: a.came, Body: func(path string) string { return textAt(a.json, path) }}
+	return &ration.Answer{Status: a.status, Size: len(a.body), Header: a.header, At: a.came, Body: func(path string) string { return textAt(a.json, path) }}
 }
 
 // rateOf is what an answer tells of time: the upstream's, and how long to stay away.

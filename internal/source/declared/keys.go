@@ -22,7 +22,7 @@ var schema = sync.OnceValue(func() *form {
 		), "who the credential belongs to: credentials of one owner share a ration"),
 		opt("headers", mapOf(simple(shapeTemplate)), "headers of every call"),
 		must("ration", either(mapOf(rationForm()), text("unknown")), "what the upstream grants, by name; several hold at once. unknown asks one call a second until it is found out"),
-		opt("park", parkForm(), "which answers mean that the upstream wants to be left alone; 429 and Retry-After if left out"),
+		opt("park", parkForm(), "which answers mean that the upstream wants to be left alone, for as long as it says and for two hours at most: one call goes first then; 429 and Retry-After if left out"),
 		opt("error", simple(shapePath), "where an answer that is not good says why; the path of the text that rules see as error"),
 		opt("answers", listOf(ruleForm()), "rules about answers, before all else; the first that holds counts"),
 		must("streams", mapOf(streamForm()), "what is collected, by name"),
@@ -49,7 +49,9 @@ func rationForm() *form {
 	return object(
 		must("per", either(per, listOf(per)), "whose it is: each owner, key (credential), the source as a whole, each stream, or what a header of the answer tells"),
 		opt("unit", text(words(ration.Units())...), "what is counted; calls if left out"),
-		opt("calls", simple(shapeInteger), "how much is granted in every period; at once, for concurrent"),
+		opt("calls", simple(shapeInteger), "how much is granted in every period, in its unit; at once, for concurrent"),
+		opt("cost", simple(shapeInteger), "what a call is thought to take before it is made, at least; what the last ones of its stream took is asked for if that was more; 1 if left out"),
+		opt("actual", fieldForm(), "where an answer tells what the call took: a header, or {body: path}; of bytes, the size of the answer if left out"),
 		opt("every", simple(shapeText), "for how long: a duration, or minute, hour, day, month of the calendar"),
 		opt("zone", simple(shapeText), "where the calendar is read; UTC if left out"),
 		opt("shape", text(words(ration.Shapes())...), "how it comes back: at the end of a window, a period after each call, steadily, or when a call ends; fixed if left out"),
@@ -59,10 +61,12 @@ func rationForm() *form {
 			opt("limit", fieldForm(), "where an answer tells what is granted: a header, or {body: path}"),
 			opt("remaining", fieldForm(), "where it tells what is left"),
 			opt("used", fieldForm(), "where it tells what is taken, also as 32/40"),
+			opt("refill", fieldForm(), "where it tells what a bucket gets back in every period"),
 			opt("reset", instantForm(), "where it tells when the window ends, and how that is written"),
 		)), "where answers tell of it"),
 		opt("keep", simple(shapeInteger), "what stays for the owner"),
 		opt("use", simple(shapeText), "what share of it is used, such as 90%"),
+		opt("low", simple(shapeText), "what share of it runs of low priority use, such as 70%; they wait while others go on"),
 	)
 }
 

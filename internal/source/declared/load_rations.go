@@ -43,6 +43,7 @@ func (l *loader) ration(name string, n node) ration.Ration {
 	r := ration.Ration{
 		Name: name, Unit: ration.Unit(n.get("unit").text()), Calls: n.get("calls").int(), Refill: n.get("refill").int(),
 		Shape: ration.Shape(n.get("shape").text()), Keep: n.get("keep").int(), Use: l.percent(n.get("use")),
+		Low: l.percent(n.get("low")), Cost: n.get("cost").int(), Actual: l.field(n.get("actual")),
 	}
 	if r.Unit == "" {
 		r.Unit = ration.UnitCalls
@@ -71,9 +72,6 @@ func (l *loader) ration(name string, n node) ration.Ration {
 		}
 		r.Match = append(r.Match, m)
 	}
-	if r.Unit != ration.UnitCalls {
-		n.get("unit").wrong("count calls for now", "a keeper of %s is not there yet", r.Unit)
-	}
 	r.Read = l.reading(n.get("read"))
 	return r
 }
@@ -85,7 +83,8 @@ func (l *loader) reading(n node) ration.Read {
 	reset := n.get("reset")
 	return ration.Read{
 		Limit: l.field(n.get("limit")), Remaining: l.field(n.get("remaining")), Used: l.field(n.get("used")),
-		Reset: ration.Field{Header: reset.get("header").text(), Body: l.path(reset.get("body")), As: ration.Form(reset.get("as").text())},
+		Refill: l.field(n.get("refill")),
+		Reset:  ration.Field{Header: reset.get("header").text(), Body: l.path(reset.get("body")), As: ration.Form(reset.get("as").text())},
 	}
 }
 

@@ -125,6 +125,7 @@ func TestNasty(t *testing.T) {
 		"gigantic":              {numbers, body(`{"data":["` + strings.Repeat("x", 1<<17) + `"]}`), source.Fail, "larger than"},
 		"a total that lies":     {items("{type: page, param: page, size: {n: 2}, total: total}"), body(`{"data":[],"total":7}`), source.Done, ""},
 		"a limit":               {numbers, header(429, "Retry-After", "7", `{}`), source.Wait, "left alone"},
+		"a limit of two years":  {numbers, header(429, "Retry-After", "63072000", `{}`), source.Wait, "for 9600h0m0s; one call goes first after 2h0m0s"},
 		"an empty page":         {numbers, header(204, "X", "y", ""), source.Done, ""},
 		"unasked 304":           {numbers, header(304, "X", "y", ""), source.Retry, "not asked about"},
 		"a rule":                {numbers + "answers:\n  - {if: 'answer.code == 7', do: pause, say: the key has expired}\n", body(`{"code":7}`), source.PauseAccount, "the key has expired"},

@@ -2,6 +2,7 @@ package declared
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func (c *call) understand(a *answer) source.Result {
 		return res
 	}
 	if wait, hit := c.s.file.Park.Hit(a.ration()); hit {
-		return limited(wait, "%s asks to be left alone (%d%s)", c.s.file.Title, a.status, c.said(a))
+		return limited(wait, "%s asks to be left alone%s (%d%s)", c.s.file.Title, aboutWait(wait), a.status, c.said(a))
 	}
 	switch code := a.status; {
 	case code == http.StatusOK && c.mode == modeOwner:
@@ -70,6 +71,14 @@ func (c *call) understand(a *answer) source.Result {
 		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "%s is out of order (%d%s)", c.s.file.Title, code, c.said(a))}
 	}
 	return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "%s refuses the request (%d%s)", c.s.file.Title, a.status, c.said(a))}
+}
+
+// aboutWait says of a long wait that it is not waited for as a whole.
+func aboutWait(wait time.Duration) string {
+	if wait <= quota.LongestPark {
+		return ""
+	}
+	return fmt.Sprintf(" for %s; one call goes first after %s", wait.Round(time.Second), quota.LongestPark)
 }
 
 // noSuchPage are how upstreams answer that have no page behind the last one, and do not

@@ -35,12 +35,11 @@ else
       end
     elseif kind == 'c:' then
       local c = count(name)
-      c.reported, c.lost, c.after, c.next, c.next_after, c.limit, c.changed = -1, 0, 0, 0, 0, 0, true
+      c.reported, c.lost, c.after, c.next, c.next_after, c.limit, c.window = -1, 0, 0, 0, 0, 0, 0
+      c.changed = true
     end
   end
 end
 group.sequence = group.sequence + 1
-write_counts()
-write_gates()
-write_group()
+write_down()
 return { group.epoch, group.sequence, now, wait }

@@ -11,24 +11,27 @@
 --   p:ID    a permit that is out: when it was granted, how many draws it has, their
 --           prices, and the names of their counts
 --
--- Time is the server's clock as far as it runs. If it is set back, time stands still;
--- if it is set forward, whoever asked before tells how long ago that is at most.
+-- Time is the server's clock as far as it runs as time does: whoever asked before tells
+-- what the group's time is by now, at least and at most. One whom the group has not
+-- answered yet cannot tell; for it time stands still if the clock was set back.
 --
 -- The first arguments are the same for all scripts:
 -- ARGV[1]  the clock of a test, '' for the server's
--- ARGV[2]  what the caller knows, four doubles: the group's epoch, its highest number
---          and its time when it answered last, and how long ago that is at most; zeros
---          if nothing
+-- ARGV[2]  what the caller knows, five doubles: the group's epoch, its highest number
+--          when it answered last, and what its time is by now, at least and at most; the
+--          epoch is zero if nothing is known. Then the highest number that was stored
+--          elsewhere when the caller met the group
 -- Times are microseconds.
 
 local SECOND, SOON, LIFE, SLOTS = 1000000, 250000, 180000000, 64
+local LONGEST_LEARNT = 745 * 3600 * SECOND
 local LONGEST_PARK, FIRST_DELAY, LONGEST_DELAY = 7200 * SECOND, 60 * SECOND, 960 * SECOND
 local KEEP = '259200' -- three days, in seconds: what takes longer is stored elsewhere
 local FIXED, SLIDING, BUCKET, CONCURRENT = 0, 1, 2, 3
 local PARKED, BACKOFF, TRIAL, SPENT, KEPT, BUSY = 2, 3, 4, 5, 6, 7
 
-local META, STATE, TERMS, GATE = '<ddddddd', '<dddddddddddddddddd', '<ddddddddddd', '<ddddddd'
-local STATE_SIZE, TERMS_SIZE = 18 * 8, 11 * 8
+local META, STATE, TERMS, GATE = '<ddddddd', '<dddddddddddddddddddd', '<dddddddddddd', '<ddddddd'
+local STATE_SIZE, TERMS_SIZE = 20 * 8, 12 * 8
 
 local max, min, floor, ceil = math.max, math.min, math.floor, math.ceil
 local pack, unpack_of = struct.pack, struct.unpack
@@ -42,11 +45,11 @@ else
   clock = t[1] * SECOND + t[2]
 end
 local server = tonumber(string.sub(string.match(redis.call('INFO', 'server'), 'run_id:(%x+)'), 1, 13), 16)
-local caller_epoch, caller_sequence, caller_now, at_most = unpack_of('<dddd', ARGV[2])
+local caller_epoch, caller_sequence, at_least, at_most, stored_sequence = unpack_of('<ddddd', ARGV[2])
 
 -- group is what is known, nil if nothing is that can be trusted: another server wrote
 -- it, as this one was started from a snapshot or took over, or it is older than the
--- caller has seen.
+-- caller has seen, or than what is stored.
 local group, now
 
 local function read_group()
@@ -61,12 +64,13 @@ end
 
 local function known()
   local g = read_group()
-  if not g or g.server ~= server or caller_epoch > g.epoch or caller_epoch == g.epoch and caller_sequence > g.sequence then
+  if not g or g.server ~= server or stored_sequence > g.sequence or caller_epoch > g.epoch
+    or caller_epoch == g.epoch and caller_sequence > g.sequence then
     return false
   end
   now = clock + g.offset
-  if caller_epoch == g.epoch and now > caller_now + at_most then
-    now = caller_now + at_most
+  if caller_epoch == g.epoch then
+    now = max(min(now, at_most), at_least)
   end
   now = max(now, g.now)
   g.offset, g.now = now - clock, now
@@ -82,9 +86,19 @@ end
 
 local function read_terms(text, at)
   local t = {}
-  t.shape, t.limit, t.assumed, t.refill, t.period, t.keep, t.use, t.low, t.calendar, t.reads, t.stored =
+  t.shape, t.limit, t.assumed, t.refill, t.period, t.open, t.keep, t.use, t.low, t.calendar, t.reads, t.stored =
     unpack_of(TERMS, text, at)
   return t
+end
+
+-- adapt puts what the upstream told of a ration into its terms.
+local function adapt(c, t)
+  if c.refill > 0 and t.shape == BUCKET then
+    t.refill = c.refill
+  end
+  if c.window > 0 and t.open == 1 then
+    t.period = c.window
+  end
 end
 
 local function cost_time(t, n)
@@ -188,29 +202,35 @@ local function drop(c, before)
   end
 end
 
-local function advance(c, t, left)
-  if c.presumed > 0 then
-    local n = c.presumed
-    c.presumed = 0
-    spend(c, t, c.presumed_at, n)
-  end
-  if t.shape == BUCKET or t.shape == CONCURRENT then
-    return
-  end
+local function advance_window(c, t, left)
   if c.finish > 0 and now >= c.finish then
     drop(c, c.early)
     c.finish, c.early, c.reported = 0, 0, -1
     c.lost, c.after, c.next, c.next_after = 0, 0, 0, 0
     c.ceiling, c.covers = 0, 0
   end
-  if c.finish == 0 and left > 2 * margin(t) then
-    c.finish, c.early = now + left + margin(t), now + left - margin(t)
-  end
   if c.finish == 0 then
     drop(c, now - t.period + 1)
     if c.reported >= 0 and c.told_at + t.period <= now then
       c.reported, c.lost, c.after, c.next, c.next_after = -1, 0, 0, 0, 0
     end
+    if left > 2 * margin(t) then
+      c.finish, c.early = now + left + margin(t), now + left - margin(t)
+    end
+  end
+end
+
+local function advance(c, t, left)
+  if c.presumed > 0 then
+    local n = c.presumed
+    c.presumed = 0
+    spend(c, t, c.presumed_at, n)
+  end
+  if t.shape == FIXED or t.shape == SLIDING then
+    advance_window(c, t, left)
+  end
+  if used(c, t) == 0 then
+    c.lost, c.after, c.next, c.next_after = 0, 0, 0, 0
   end
 end
 
@@ -221,7 +241,7 @@ local counts = {}
 local function new_count(t)
   local c = { limit = 0, spent = 0, inflight = 0, finish = 0, early = 0, reported = -1, told = 0, told_at = 0, lost = 0,
     after = 0, next = 0, next_after = 0, newest = 0, full = 0, ceiling = 0, covers = 0, presumed = 0, presumed_at = 0,
-    slots = '' }
+    refill = 0, window = 0, slots = '' }
   if t and t.shape ~= CONCURRENT and t.stored == 0 and now < group.born + comes_back(t, t.limit) then
     c.presumed, c.presumed_at = t.limit, group.born
   end
@@ -236,7 +256,8 @@ local function count(name, t)
     if text then
       c = {}
       c.limit, c.spent, c.inflight, c.finish, c.early, c.reported, c.told, c.told_at, c.lost, c.after, c.next,
-        c.next_after, c.newest, c.full, c.ceiling, c.covers, c.presumed, c.presumed_at = unpack_of(STATE, text)
+        c.next_after, c.newest, c.full, c.ceiling, c.covers, c.presumed, c.presumed_at, c.refill,
+        c.window = unpack_of(STATE, text)
       c.terms = string.sub(text, STATE_SIZE + 1, STATE_SIZE + TERMS_SIZE)
       c.slots = string.sub(text, STATE_SIZE + TERMS_SIZE + 1)
     elseif t then
@@ -249,17 +270,9 @@ local function count(name, t)
   if t then
     c.terms = t.text
   end
-  return c, t or read_terms(c.terms, 1)
-end
-
-local function write_counts()
-  for name, c in pairs(counts) do
-    if c.changed then
-      redis.call('HSET', key, 'c:' .. name, pack(STATE, c.limit, c.spent, c.inflight, c.finish, c.early, c.reported,
-        c.told, c.told_at, c.lost, c.after, c.next, c.next_after, c.newest, c.full, c.ceiling, c.covers, c.presumed,
-        c.presumed_at) .. c.terms .. c.slots)
-    end
-  end
+  t = t or read_terms(c.terms, 1)
+  adapt(c, t)
+  return c, t
 end
 
 local gates = {}
@@ -277,18 +290,27 @@ local function gate(name)
   return g
 end
 
-local function write_gates()
-  for name, g in pairs(gates) do
-    if g.changed then
-      redis.call('HSET', key, 'g:' .. name, pack(GATE, g.till, g.why, g.half, g.pilot, g.since, g.closed, g.strikes))
-    end
-  end
-end
-
 local function close(g, wait, why)
   local till = now + min(wait, LONGEST_PARK)
   if till > g.till then
     g.till, g.why = till, why
   end
   g.half, g.closed, g.changed = 1, max(g.closed, group.sequence), true
+end
+
+-- write_down keeps all that was changed.
+local function write_down()
+  for name, c in pairs(counts) do
+    if c.changed then
+      redis.call('HSET', key, 'c:' .. name, pack(STATE, c.limit, c.spent, c.inflight, c.finish, c.early, c.reported,
+        c.told, c.told_at, c.lost, c.after, c.next, c.next_after, c.newest, c.full, c.ceiling, c.covers, c.presumed,
+        c.presumed_at, c.refill, c.window) .. c.terms .. c.slots)
+    end
+  end
+  for name, g in pairs(gates) do
+    if g.changed then
+      redis.call('HSET', key, 'g:' .. name, pack(GATE, g.till, g.why, g.half, g.pilot, g.since, g.closed, g.strikes))
+    end
+  end
+  write_group()
 end

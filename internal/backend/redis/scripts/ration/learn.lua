@@ -31,12 +31,33 @@ local function place(c, t, granted_at, id, a)
   return true
 end
 
+-- learn_pace believes how fast a bucket refills, and how long a window is whose period
+-- was not declared.
+local function learn_pace(c, t, a)
+  if t.shape == BUCKET and a.refill > 0 and a.refill ~= t.refill then
+    local owed = used(c, t) - c.inflight
+    c.refill = a.refill
+    adapt(c, t)
+    c.full = now + cost_time(t, owed)
+  end
+  if t.open == 0 then
+    return
+  end
+  if a.window > 0 then
+    c.window = min(a.window, LONGEST_LEARNT)
+  elseif a.ends > t.period then
+    c.window = min(a.ends, LONGEST_LEARNT)
+  end
+  adapt(c, t)
+end
+
 local function learn(c, t, granted_at, id, a)
   if a.limit > 0 then
     c.limit = a.limit
   elseif t.assumed == 1 and a.left >= 0 then
     c.limit = max(c.limit, a.left + used(c, t))
   end
+  learn_pace(c, t, a)
   if t.shape == CONCURRENT then
     return
   end
@@ -64,7 +85,7 @@ local function learn(c, t, granted_at, id, a)
 end
 
 local function known_answer(a)
-  return a.left >= 0 or a.limit > 0 or a.ends > 0
+  return a.left >= 0 or a.limit > 0 or a.ends > 0 or a.refill > 0 or a.window > 0
 end
 
 local function settle(c, t, granted_at, id, price, a)
@@ -96,7 +117,7 @@ local function abandon(c, t, ended, price)
   end
 end
 
-local FREE = { free = 1, cost = 0, limit = 0, left = -1, ends = 0 }
+local FREE = { free = 1, cost = 0, limit = 0, left = -1, ends = 0, refill = 0, window = 0 }
 
 -- draws_of reads a permit that is out.
 local function draws_of(text)
@@ -146,7 +167,8 @@ local function sweep()
       if c.presumed == 0 then
         advance(c, t, 0)
       end
-      if used(c, t) == 0 and c.presumed == 0 and c.limit == 0 and c.reported < 0 and c.finish == 0 and now >= c.covers then
+      if used(c, t) == 0 and c.presumed == 0 and c.limit == 0 and c.refill == 0 and c.window == 0
+        and c.reported < 0 and c.finish == 0 and now >= c.covers then
         gone[#gone + 1] = all[i]
         counts[name] = nil
       end
@@ -155,4 +177,58 @@ local function sweep()
   for i = 1, #gone do
     redis.call('HDEL', key, gone[i])
   end
+end
+
+-- entries are the counts that the caller speaks of: ARGV[5] is how many, and for each
+-- there follow its name, its terms (TERMS), and how long the part of the calendar still
+-- lasts. Then come the names of gates.
+local entries, gates_at = {}, 5
+
+local function read_entries()
+  for i = 1, tonumber(ARGV[5]) do
+    local name, text = ARGV[gates_at + 1], ARGV[gates_at + 2]
+    local t = read_terms(text, 1)
+    t.text = text
+    entries[i] = { name = name, terms = t, left = tonumber(ARGV[gates_at + 3]) }
+    gates_at = gates_at + 3
+  end
+end
+
+-- entered returns a count with time passed.
+local function entered(i)
+  local e = entries[i]
+  if not e.count then
+    e.count = count(e.name, e.terms)
+    advance(e.count, e.terms, e.left)
+  end
+  return e.count, e.terms
+end
+
+local storing = ARGV[4] == '1'
+
+-- ahead adds what is to be stored of a count of which so much is needed: its number,
+-- what to store as taken, until when that holds, how long from now that is, in how long
+-- the window ends (0 if not known), the limit that was told, a number that orders what is
+-- stored, what may be counted after the window ends, and what was told to come back.
+local function ahead(answers, i, need)
+  local c, t = entries[i].count, entries[i].terms
+  -- What is stored of it is noted where it is.
+  c.changed = true
+  local limit = granted(c, t)
+  local back = comes_back(t, limit)
+  local chunk = max(floor(limit / 10), 1)
+  if back > 600 * SECOND then
+    chunk = max(floor(limit / 100), 1)
+  end
+  local ceiling, cover, ends = max(need + chunk - 1, c.ceiling), max(floor(back / 4), 2 * SECOND), 0
+  if c.finish > 0 then
+    ends = c.finish - now
+    cover = max(ends, 1)
+  end
+  group.sequence = group.sequence + 1
+  local n = #answers
+  answers[n + 1], answers[n + 2], answers[n + 3], answers[n + 4] = i, ceiling, now + cover,
+    cover + comes_back(t, max(ceiling, limit)) + LIFE
+  answers[n + 5], answers[n + 6], answers[n + 7], answers[n + 8] = ends, c.limit, group.sequence, ceiling - c.spent
+  answers[n + 9] = c.refill
 end

@@ -5,16 +5,13 @@
 --          not urgent, how many draws, and for each draw the number of its count and
 --          its cost
 -- ARGV[4]  1 if counts are stored elsewhere before they are drawn on
--- ARGV[5]  how many counts follow: for each its name, its terms (TERMS), and how long
---          the part of the calendar still lasts; then the gates' names
+-- ARGV[5]  counts and gates (entries in learn.lua)
 --
 -- Returns nothing if the group must be restored. Else the group's epoch, number and
 -- time; for each ask three numbers: 0, the permit's number and 0; or 1, 0 and 0 if
 -- more must be stored first; or the reason, how long to wait, and the number of the
 -- count that refuses, negative for a gate. Then for each count of which more must be
--- stored: its number, what to store as taken, until when that holds, how long from now
--- that is, in how long the window ends (0 if not known), the limit that was told, a
--- number that orders what is stored, and what may be counted after the window ends.
+-- stored what ahead in learn.lua says.
 
 if not known() then
   return {}
@@ -23,26 +20,7 @@ if now >= group.sweep then
   sweep()
 end
 
-local entries, at = {}, 6
-local many = tonumber(ARGV[5])
-for i = 1, many do
-  local t = read_terms(ARGV[at + 1], 1)
-  t.text = ARGV[at + 1]
-  entries[i] = { name = ARGV[at], packed = pack('<Hc0', #ARGV[at], ARGV[at]), terms = t, left = tonumber(ARGV[at + 2]) }
-  at = at + 3
-end
-local gates_at = at - 1
-local storing = ARGV[4] == '1'
-
--- entered returns a count with time passed.
-local function entered(i)
-  local e = entries[i]
-  if not e.count then
-    e.count = count(e.name, e.terms)
-    advance(e.count, e.terms, e.left)
-  end
-  return e.count, e.terms
-end
+read_entries()
 
 local function wait_of(c, t, missing)
   if t.shape == BUCKET then
@@ -163,6 +141,7 @@ while from <= size do
     for i = 1, n do
       local e = entries[drawn[i]]
       local c = e.count
+      e.packed = e.packed or pack('<Hc0', #e.name, e.name)
       c.inflight, c.newest, c.changed = c.inflight + prices[i], id, true
       permit[1 + i], permit[1 + n + i] = pack('<d', prices[i]), e.packed
     end
@@ -176,32 +155,11 @@ while from <= size do
 end
 
 for _, i in ipairs(unsaved) do
-  local e = entries[i]
-  local c, t = e.count, e.terms
-  -- What is stored of it is noted where it is.
-  c.changed = true
-  local limit = granted(c, t)
-  local back = comes_back(t, limit)
-  local chunk = max(floor(limit / 10), 1)
-  if back > 600 * SECOND then
-    chunk = max(floor(limit / 100), 1)
-  end
-  local ceiling, cover, ends = max(e.need + chunk - 1, c.ceiling), max(floor(back / 4), 2 * SECOND), 0
-  if c.finish > 0 then
-    ends = c.finish - now
-    cover = max(ends, 1)
-  end
-  group.sequence = group.sequence + 1
-  local n = #answers
-  answers[n + 1], answers[n + 2], answers[n + 3], answers[n + 4] = i, ceiling, now + cover,
-    cover + comes_back(t, max(ceiling, limit)) + LIFE
-  answers[n + 5], answers[n + 6], answers[n + 7], answers[n + 8] = ends, c.limit, group.sequence, ceiling - c.spent
+  ahead(answers, i, entries[i].need)
 end
 if #permits > 0 then
   redis.call('HSET', key, unpack(permits))
 end
 answers[1], answers[2], answers[3] = group.epoch, group.sequence, now
-write_counts()
-write_gates()
-write_group()
+write_down()
 return answers

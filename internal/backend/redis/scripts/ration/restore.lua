@@ -5,7 +5,7 @@
 -- ARGV[3]  the highest number that was stored
 -- ARGV[4]  how many counts follow: for each its name and four doubles: the limit that was
 --          told, what may have been taken, in how long the window ends (0 if not known),
---          and 0; then gates, for each its name and for how long it is closed
+--          and what was told to come back (0 if nothing was); then gates, for each its name and for how long it is closed
 --
 -- Returns the group's epoch, number and time.
 
@@ -14,7 +14,7 @@ if known() then
   return { group.epoch, group.sequence, now }
 end
 local old = read_group() or { epoch = 0, sequence = 0 }
-local number = max(clock, tonumber(ARGV[3]), caller_sequence, old.sequence) + 1
+local number = max(clock, tonumber(ARGV[3]), caller_sequence, stored_sequence, old.sequence) + 1
 redis.call('DEL', key)
 now = clock
 group = { epoch = max(clock, caller_epoch, old.epoch) + 1, sequence = number, born = now, offset = 0, now = now,
@@ -23,13 +23,13 @@ local at = 5
 for _ = 1, tonumber(ARGV[4]) do
   local c = new_count(nil)
   local finish
-  c.limit, c.presumed, finish = unpack_of('<dddd', ARGV[at + 1])
+  c.limit, c.presumed, finish, c.refill = unpack_of('<dddd', ARGV[at + 1])
   c.presumed_at, c.changed = now, true
   if finish > 0 then
     c.finish, c.early = now + finish, now + finish - 2 * SECOND
   end
   -- Whoever asks first brings the terms; until then it is a window of three days.
-  c.terms = pack(TERMS, FIXED, 1, 0, 1, 259200 * SECOND, 0, 100, 100, 0, 0, 1)
+  c.terms = pack(TERMS, FIXED, 1, 0, 1, 259200 * SECOND, 0, 0, 100, 100, 0, 0, 1)
   counts[ARGV[at]] = c
   at = at + 2
 end
@@ -38,7 +38,5 @@ while at < #ARGV do
   close(g, tonumber(ARGV[at + 1]), PARKED)
   at = at + 2
 end
-write_counts()
-write_gates()
-write_group()
+write_down()
 return { group.epoch, group.sequence, now }

@@ -7,36 +7,22 @@
 --          is closed (0 if it is not), 1 to back off, 1 if it was answered well, how
 --          many draws; for each draw the number of its count, 1 if it was free, what it
 --          cost (0 as asked), the limit that was told (0 if none), what was told to be left
---          (-1 if it was not), in how long the window ends (0 if that was not told), and the
---          number of the count that it drew on in truth (0 for the same)
--- ARGV[4]  how many counts follow, and what else reserve.lua says
+--          (-1 if it was not), in how long the window ends, how long such a window is and
+--          what a bucket gets back in it (0 if that was not told), and the number of the
+--          count that it drew on in truth (0 for the same)
+-- ARGV[4]  1 if counts are stored elsewhere before they are drawn on
+-- ARGV[5]  counts and gates (entries in learn.lua)
 --
 -- Returns nothing if the group must be restored. Else the group's epoch, number and
 -- time, and for each permit for how long its gate is closed by it, and a number that
--- orders what is stored; zeros if it is not.
+-- orders what is stored; zeros if it is not. Then for each count that took more than is
+-- stored what ahead in learn.lua says.
 
 if not known() then
   return {}
 end
 
-local entries, at = {}, 5
-local many = tonumber(ARGV[4])
-for i = 1, many do
-  local t = read_terms(ARGV[at + 1], 1)
-  t.text = ARGV[at + 1]
-  entries[i] = { name = ARGV[at], terms = t, left = tonumber(ARGV[at + 2]) }
-  at = at + 3
-end
-local gates_at = at - 1
-
-local function entered(i)
-  local e = entries[i]
-  if not e.count then
-    e.count = count(e.name, e.terms)
-    advance(e.count, e.terms, e.left)
-  end
-  return e.count, e.terms
-end
+read_entries()
 
 -- answered learns what an answer says of a gate, and says whether it is closed by it.
 local function answered(g, id, retry, backoff, well)
@@ -78,7 +64,7 @@ while from <= size do
   for i = 1, n do
     local number, moved
     local a = {}
-    number, a.free, a.cost, a.limit, a.left, a.ends, moved, from = unpack_of('<ddddddd', blob, from)
+    number, a.free, a.cost, a.limit, a.left, a.ends, a.window, a.refill, moved, from = unpack_of('<ddddddddd', blob, from)
     local c, t = entered(number)
     local price = i <= drawn and unpack_of('<d', held, 9 + 8 * i)
     c.changed = true
@@ -114,8 +100,13 @@ end
 if #ended > 0 then
   redis.call('HDEL', key, unpack(ended))
 end
+if storing then
+  for i, e in ipairs(entries) do
+    if e.count and e.terms.stored == 1 and used(e.count, e.terms) > e.count.ceiling then
+      ahead(results, i, used(e.count, e.terms))
+    end
+  end
+end
 results[1], results[2], results[3] = group.epoch, group.sequence, now
-write_counts()
-write_gates()
-write_group()
+write_down()
 return results

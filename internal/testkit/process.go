@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -200,6 +201,24 @@ func (p *process) signal(s syscall.Signal) {
 	if p.program.family && (s == syscall.SIGSTOP || s == syscall.SIGCONT) {
 		for _, pid := range children(p.command.Process.Pid) {
 			_ = syscall.Kill(pid, s)
+		}
+	}
+	if s == syscall.SIGSTOP {
+		awaitStopped(p.command.Process.Pid)
+	}
+}
+
+// awaitStopped waits until all threads of a child have stopped: those that are on a
+// processor go on for a moment after the signal, and may answer somebody.
+func awaitStopped(pid int) {
+	const ofProcess, stopped, leaveIt = 1, 2, 0x1000000 // P_PID, WSTOPPED, WNOWAIT
+	if runtime.GOOS != "linux" {
+		return
+	}
+	for {
+		_, _, err := syscall.Syscall6(syscall.SYS_WAITID, ofProcess, uintptr(pid), 0, stopped|leaveIt, 0, 0)
+		if err != syscall.EINTR {
+			return
 		}
 	}
 }

@@ -254,7 +254,7 @@ func TestSecondProcessOnADataFolder(t *testing.T) {
 	url, called := silentUpstream(t)
 	dir := t.TempDir()
 	token := []string{"SLUICE_GITHUB_TOKEN=ghp_x"}
-	p := sluice.Start(t, token, "collect", "octocat", "--data-dir", dir, "--github-url", url)
+	p := sluice.Start(t, token, "collect", "octocat", "--no-check", "--data-dir", dir, "--github-url", url)
 	<-called
 	for _, args := range [][]string{{"up", "--addr", "127.0.0.1:0"}, {"demo", "--addr", "127.0.0.1:0"}} {
 		sluice.Run(t, token, append(args, "--data-dir", dir)...).

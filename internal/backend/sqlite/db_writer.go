@@ -294,7 +294,10 @@ func (b *mergedWrite[T]) run(conn *driver.Conn) error {
 	return nil
 }
 
+// done answers everyone. A transaction that ended before the batch's turn did not run it:
+// nobody may join it any more.
 func (b *mergedWrite[T]) done(err error) {
+	b.seal()
 	for i, result := range b.results {
 		switch {
 		case err != nil:

@@ -82,19 +82,24 @@ func collection(ctx context.Context, l *lab) error {
 
 func perCall(e effort) float64 { return float64(e.cpu.Microseconds()) / float64(e.calls) }
 
-// collect collects every account of the world into a new data folder. Accounts
-// are signed up beforehand; the time is from the first run's start to the last
-// run's completion.
-func (l *lab) collect(ctx context.Context, world *sim.Server, o github.Options) (e effort, err error) {
+// collect collects every account of the world by the hand-written source.
+func (l *lab) collect(ctx context.Context, world *sim.Server, o github.Options) (effort, error) {
+	src, err := github.New(o)
+	if err != nil {
+		return effort{}, err
+	}
+	return l.collectBy(ctx, world, src)
+}
+
+// collectBy collects every account of the world by a source into a new data
+// folder. Accounts are signed up beforehand; the time is from the first run's start
+// to the last run's completion.
+func (l *lab) collectBy(ctx context.Context, world *sim.Server, src source.Source) (e effort, err error) {
 	dir, remove, err := l.folder("collection")
 	if err != nil {
 		return effort{}, err
 	}
 	defer remove()
-	src, err := github.New(o)
-	if err != nil {
-		return effort{}, err
-	}
 	svc, err := wiring.Open(ctx, wiring.Options{
 		Config: config.Embedded(dir), Holder: "bench", Quota: wiring.NoQuota(), Sources: []source.Source{src},
 		Engine: engine.Config{Workers: collectionWorkers},
@@ -106,7 +111,7 @@ func (l *lab) collect(ctx context.Context, world *sim.Server, o github.Options) 
 	if err := svc.Engine.Start(ctx); err != nil {
 		return effort{}, err
 	}
-	accounts, err := signUp(ctx, svc, world)
+	accounts, err := signUp(ctx, svc, world, src.Name())
 	if err != nil {
 		return effort{}, err
 	}
@@ -137,10 +142,10 @@ func timed(work func() (int, error)) (effort, error) {
 	return effort{calls: calls, took: took, cpu: after - before}, err
 }
 
-func signUp(ctx context.Context, svc *wiring.Service, world *sim.Server) ([]int64, error) {
+func signUp(ctx context.Context, svc *wiring.Service, world *sim.Server, source string) ([]int64, error) {
 	var ids []int64
 	for _, login := range world.Logins() {
-		a, err := svc.Engine.PutAccount(ctx, engine.Signup{Source: "github", Login: login, Token: world.Token(login)})
+		a, err := svc.Engine.PutAccount(ctx, engine.Signup{Source: source, Login: login, Token: world.Token(login)})
 		if err != nil {
 			return nil, err
 		}

@@ -7,13 +7,10 @@ import (
 	"net/http/httptest"
 
 	"sluice/bench/report"
-	"sluice/internal/config"
-	"sluice/internal/engine"
 	sim "sluice/internal/simulator/github"
 	"sluice/internal/source"
 	"sluice/internal/source/declared"
 	"sluice/internal/source/github"
-	"sluice/internal/wiring"
 )
 
 // issuesAsFile describes what the hand-written source asks of repositories that have
@@ -102,40 +99,4 @@ func declaredSpeed(ctx context.Context, l *lab) error {
 
 func perDocument(e effort) float64 {
 	return float64(e.cpu.Microseconds()) / float64(max(e.documents, 1))
-}
-
-// collectBy collects every account of the world by a source into a new data folder.
-func (l *lab) collectBy(ctx context.Context, world *sim.Server, src source.Source) (e effort, err error) {
-	dir, remove, err := l.folder("declared")
-	if err != nil {
-		return effort{}, err
-	}
-	defer remove()
-	svc, err := wiring.Open(ctx, wiring.Options{
-		Config: config.Embedded(dir), Holder: "bench", Quota: wiring.NoQuota(), Sources: []source.Source{src},
-		Engine: engine.Config{Workers: collectionWorkers},
-	})
-	if err != nil {
-		return effort{}, err
-	}
-	defer func() { err = errors.Join(err, svc.Close(context.WithoutCancel(ctx))) }()
-	if err := svc.Engine.Start(ctx); err != nil {
-		return effort{}, err
-	}
-	var accounts []int64
-	for _, login := range world.Logins() {
-		a, err := svc.Engine.PutAccount(ctx, engine.Signup{Source: src.Name(), Login: login, Token: world.Token(login)})
-		if err != nil {
-			return effort{}, err
-		}
-		accounts = append(accounts, a.ID)
-	}
-	e, err = timed(func() (int, error) {
-		if err := runAll(ctx, svc, accounts); err != nil {
-			return 0, err
-		}
-		return int(svc.Engine.Counters().Calls.Load()), nil
-	})
-	e.documents = svc.Engine.Counters().Documents.Load()
-	return e, err
 }

@@ -74,7 +74,7 @@ func (l *lab) collectWithin(ctx context.Context, world *sim.Server, url string, 
 	if err := svc.Engine.Start(ctx); err != nil {
 		return err
 	}
-	accounts, err := signUp(ctx, svc, world)
+	accounts, err := signUp(ctx, svc, world, "github")
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (l *lab) openThrift(ctx context.Context, o sim.Options, q quota.Config) (_ 
 	if err := t.svc.Engine.Start(ctx); err != nil {
 		return nil, err
 	}
-	t.accounts, err = signUp(ctx, t.svc, t.world)
+	t.accounts, err = signUp(ctx, t.svc, t.world, "github")
 	return t, err
 }
 

@@ -39,7 +39,7 @@ var groups = []group{
 	{"the assembly", 1, []string{"internal/wiring"}},
 	{"settings and wire", 2, []string{"internal/config", "internal/httpapi/wire"}},
 	{"backends", 2, []string{"internal/backend/*"}},
-	{"sources", 3, []string{"internal/source/*", "internal/sources"}},
+	{"sources", 3, []string{"internal/source/*", "internal/sources", "internal/catalogue"}},
 	{"simulated upstreams", 2, []string{"internal/simulator/*", "internal/load", "internal/verify"}},
 	{"the work", 3, []string{"internal/engine", "internal/engine/*", "internal/refresh", "internal/timer", "internal/stats"}},
 	{"ports", 4, []string{

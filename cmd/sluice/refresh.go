@@ -13,9 +13,9 @@ import (
 )
 
 // refreshOf says whose snapshots are kept: those of the sources for which there
-// is what they need, such as an API key.
+// is what they need, such as an API key, and of those that files describe.
 func refreshOf(o cli.ServiceOptions) (wiring.Refresh, error) {
-	records, err := sources.OpenKeyed(o.Sources)
+	records, err := sources.OpenKeyed(o.Sources, o.Declared...)
 	if err != nil || len(records) == 0 {
 		return wiring.Refresh{}, err
 	}

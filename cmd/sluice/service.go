@@ -13,6 +13,7 @@ import (
 	"sluice/internal/engine"
 	"sluice/internal/httpapi"
 	"sluice/internal/metrics"
+	"sluice/internal/record"
 	"sluice/internal/source"
 	"sluice/internal/sources"
 	"sluice/internal/traces"
@@ -49,9 +50,10 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	added := newAdded(o)
 	svc, err := wiring.Open(ctx, wiring.Options{
-		Meter: meter, Config: o.Config, Look: o.Look, Read: o.Read, Holder: o.Holder, Quota: rations, Sources: collected, Refresh: refreshes,
-		Engine: engine.Config{Log: o.Log, Tracer: tracer}, Timers: wiring.Timers{Webhook: webhook.Options{UserAgent: "sluice/" + version()}},
+		Meter: meter, Version: version(), Inferred: added.inferred(), Config: o.Config, Look: o.Look, Read: o.Read, Holder: o.Holder, Quota: rations, Sources: collected, Added: added.open, Refresh: refreshes,
+		Engine: engine.Config{Log: o.Log, Tracer: tracer, Unknown: added.lookout.Stale}, Timers: wiring.Timers{Webhook: webhook.Options{UserAgent: "sluice/" + version()}},
 	})
 	if err != nil {
 		return nil, err
@@ -66,12 +68,12 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 	life := httpapi.NewLifecycle()
 	api := httpapi.New(httpapi.Deps{
 		Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota,
-		Statistics: svc.Statistics, Documents: svc.Documents, Feed: svc.Feed, Finder: svc.Finder, Lister: svc.Lister, Queries: svc.Queries, Records: svc.Records, Search: searchAPI(svc), Timers: svc.Timers, Redis: svc.Redis, Refreshes: refreshAPI(svc), Archive: archiveAPI(svc), Notifications: svc.Notifications, Sinks: svc.Sinks,
-		Metrics: scrape, Measure: meter.HTTP, Refused: meter.Refused, Checks: checks(svc), Keys: svc.Keys, Lifecycle: life, Sources: sources.Collected(o.Declared...), HookSecrets: hookSecrets(o.Sources), Log: o.Log,
+		Statistics: svc.Statistics, Documents: svc.Documents, Feed: svc.Feed, Finder: svc.Finder, Lister: svc.Lister, Queries: svc.Queries, Records: svc.Records, Search: searchAPI(svc), Timers: svc.Timers, Redis: svc.Redis, Fleet: svc.Fleet, Refreshes: refreshAPI(svc), Archive: archiveAPI(svc), Notifications: svc.Notifications, Sinks: svc.Sinks,
+		Metrics: scrape, Measure: meter.HTTP, Refused: meter.Refused, Checks: checks(svc), Keys: svc.Keys, Lifecycle: life, Sources: svc.Sources, Catalogue: added.catalogue(ctx, svc), HookSecrets: hookSecrets(o.Sources), Log: o.Log,
 		Tokens: svc.Tokens, Audit: svc.Audit, Tracer: tracer,
 	}, httpapi.Options{APIToken: o.HTTP.Token, Version: version(), ProbesOnly: !o.Service.Roles.Has(config.RoleAPI),
 		Exposed: o.Exposed, TrustedProxies: proxies})
-	return serviceOf(o, svc, withDashboard(o, svc, api), life, tracer), nil
+	return serviceOf(o, svc, withDashboard(o, svc, api), life, tracer, added), nil
 }
 
 // withDashboard puts the pages for people before the API, where there is one.
@@ -80,30 +82,34 @@ func withDashboard(o cli.ServiceOptions, svc *wiring.Service, api http.Handler) 
 		return api
 	}
 	return web.New(api, web.Options{
-		Prefix: o.HTTP.PathPrefix, Version: version(), Sources: sources.Collected(o.Declared...), Settings: o.Explained, Roles: strings.Join(o.Service.Roles, ", "), Sessions: svc.Records,
+		Prefix: o.HTTP.PathPrefix, Version: version(), Sources: svc.Sources, Settings: o.Explained, Roles: strings.Join(o.Service.Roles, ", "), Sessions: svc.Records,
 	})
 }
 
 // serviceOf is what commands are given of a service.
-func serviceOf(o cli.ServiceOptions, svc *wiring.Service, api http.Handler, life *httpapi.Lifecycle, tracer *traces.Tracer) *cli.Service {
+func serviceOf(o cli.ServiceOptions, svc *wiring.Service, api http.Handler, life *httpapi.Lifecycle, tracer *traces.Tracer, added *added) *cli.Service {
 	return &cli.Service{
-		API: api, Documents: svc.Documents, HasTokens: svc.Tokens.Any,
+		Inferred: func(ctx context.Context) (map[string][]byte, error) { return inferred(ctx, svc.Records) },
+		API:      api, Documents: svc.Documents, HasTokens: svc.Tokens.Any,
 		Start: func(ctx context.Context) error {
 			if err := svc.Start(ctx); err != nil {
 				return err
 			}
+			added.lookOut(ctx, svc)
 			life.Ready()
 			return nil
 		},
-		Stopping: life.Stopping,
-		Failed:   svc.Engine.Failed(),
-		Err:      svc.Engine.Err,
+		Stopping: life.Stopping, EndStreams: life.EndStreams, Changed: added.lookout.Differs(),
+		Failed: svc.Engine.Failed(),
+		Err:    svc.Engine.Err,
 		Close: func(ctx context.Context) error {
 			// What could not be traced is no failure of what was done.
 			defer func() { _ = tracer.Close(ctx) }()
+			added.stop()
 			return svc.Close(ctx)
 		},
 		Announce: func(url string) error {
+			svc.Fleet.Serves(url)
 			if svc.DB == nil {
 				return nil
 			}
@@ -129,4 +135,14 @@ func hookSecrets(set source.Settings) map[string]string {
 		}
 	}
 	return secrets
+}
+
+// inferred are the columns that were inferred from first records, by kind.
+func inferred(ctx context.Context, records record.Store) (map[string][]byte, error) {
+	all, err := records.List(ctx, record.Columns)
+	kept := map[string][]byte{}
+	for _, one := range all {
+		kept[one.Name] = one.Value
+	}
+	return kept, err
 }

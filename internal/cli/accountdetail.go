@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/domain"
+	"sluice/internal/engine"
 	"sluice/internal/httpapi/wire"
 	"sluice/internal/sources"
 )
@@ -21,17 +22,20 @@ func (a accountCommands) accountAdd(o *options) *cobra.Command {
 	var source string
 	var from credentialFlags
 	var unchecked bool
+	var set []string
 	c := &cobra.Command{Use: "add TARGET", Short: "Add an account without collecting it yet, or renew its token",
 		Long: "Add an account without collecting it yet, or renew its token. " + credentialHelp() +
-			"\nThe upstream is asked with one call what the token allows; what it does not is said.",
+			"\nThe upstream is asked with one call what the token allows; what it does not is said. Accounts of\n" +
+			"a source that was added are SOURCE:TARGET; --set says values of its config that are the account's.",
 		Args: oneAccount,
 		RunE: func(c *cobra.Command, args []string) error {
-			token, err := a.credential(c.Context(), o, from, args[0])
+			request, err := sourceFinder(a).newAccount(c.Context(), o, from, source, args[0], set)
 			if err != nil {
 				return err
 			}
+			request.Check = checking(unchecked)
 			return a.within(c.Context(), o, toBegin, func(s *session) error {
-				added, err := s.AddAccount(c.Context(), wire.SignupRequest{Source: source, Login: args[0], Token: token, Check: checking(unchecked)})
+				added, err := s.AddAccount(c.Context(), request)
 				if err != nil {
 					return err
 				}
@@ -39,7 +43,7 @@ func (a accountCommands) accountAdd(o *options) *cobra.Command {
 					return printJSON(a.Out, wire.AccountAnswer{Account: added.Account, Credential: added.Credential})
 				}
 				say(a.Out, "account %d: %s at %s is %s; `sluice collect %s` collects it\n",
-					added.Account.ID, added.Account.Login, added.Account.Source, added.Account.State, added.Account.Login)
+					added.Account.ID, added.Account.Login, added.Account.Source, added.Account.State, accountOf(engine.Signup{Source: added.Account.Source, Login: added.Account.Login}))
 				sayAllowance(a.Out, added.Credential)
 				return nil
 			})
@@ -47,7 +51,64 @@ func (a accountCommands) accountAdd(o *options) *cobra.Command {
 	from.register(c)
 	c.Flags().BoolVar(&unchecked, "no-check", false, "do not ask the upstream what the token allows")
 	c.Flags().StringVar(&source, "source", sources.Collected()[0].Name, "where the account is")
+	c.Flags().StringArrayVar(&set, "set", nil, "`NAME=VALUE` of the source's config, or base=URL, for this account alone")
 	return c
+}
+
+// newAccount is an account that is to be added, with its credential: of the first source,
+// or of one that a file describes.
+func (a sourceFinder) newAccount(ctx context.Context, o *options, from credentialFlags, source, target string, set []string) (wire.SignupRequest, error) {
+	request := wire.SignupRequest{Source: source, Login: target}
+	of, targets, err := a.accountSource(ctx, o, source, target, set)
+	if err != nil {
+		return request, err
+	}
+	if of == nil {
+		request.Token, err = a.credential(ctx, o, from, target)
+		return request, err
+	}
+	request.Source, request.Login, request.Set = of.file.Name, targets, of.values
+	if err := of.check(request.Login); err != nil {
+		return request, err
+	}
+	request.Token, err = a.tokenOf(of, from, request.Login)
+	return request, err
+}
+
+// accountSource finds out which source of a file an account is of, by --source or by its
+// name as SOURCE:TARGET; it is nil for the first source.
+func (a sourceFinder) accountSource(ctx context.Context, o *options, source, target string, set []string) (*collected, string, error) {
+	name, rest, named := strings.Cut(target, ":")
+	if first := sources.Collected()[0].Name; source != first {
+		name, rest, named = source, target, true
+	}
+	if named {
+		if of, err := a.knownSource(ctx, o, name, set); of != nil || err != nil {
+			return of, rest, err
+		}
+	}
+	if len(set) > 0 {
+		return nil, "", usage("--set is for a source that a file describes, as in SOURCE:TARGET")
+	}
+	return nil, target, nil
+}
+
+// tokenOf is the credential for an account of a source that a file describes; what
+// stands for one where there is none to give.
+func (a sourceFinder) tokenOf(of *collected, from credentialFlags, login string) (string, error) {
+	file, err := from.fileOnly()
+	if err != nil {
+		return "", err
+	}
+	tokens, err := of.tokens(a.App, file)
+	if err != nil {
+		return "", err
+	}
+	token, err := tokens.of(login)
+	if err != nil {
+		return "", of.noToken(login)
+	}
+	return token, nil
 }
 
 func (a accountCommands) accountShow(o *options) *cobra.Command {
@@ -75,6 +136,12 @@ func (a accountCommands) printAccount(d wire.AccountDetail) error {
 		say(a.Out, "  %s\n", d.Reason)
 	}
 	say(a.Out, "  added %s, changed %s\n", when(d.CreatedAt), when(d.UpdatedAt))
+	for _, name := range slices.Sorted(maps.Keys(d.Set)) {
+		say(a.Out, "  set %s=%s\n", name, d.Set[name])
+	}
+	if d.CredentialFor != "" {
+		say(a.Out, "  its credential is for %s\n", d.CredentialFor)
+	}
 	say(a.Out, "  owner %s keeps %d calls of each window, and the hours %s\n", orDash(d.Owner), d.Floor, orDash(d.Hours.String()))
 	for _, w := range d.Quota {
 		say(a.Out, "    %s: %s used, %s left, resets %s%s\n", w.Bucket, count(int64(w.Used)), count(int64(w.Available)), when(w.Reset), parkedNote(w))

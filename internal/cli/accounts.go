@@ -9,6 +9,7 @@ import (
 	"sluice/internal/client"
 	"sluice/internal/domain"
 	"sluice/internal/httpapi/wire"
+	"sluice/internal/sources"
 )
 
 // accountCommands are those about accounts.
@@ -87,15 +88,17 @@ func (a accountCommands) accountSet(o *options) *cobra.Command {
 	var hours string
 	var from credentialFlags
 	var unchecked bool
+	var set []string
 	c := &cobra.Command{Use: "set LOGIN", Short: "Renew an account's token, or set what is kept for its owner",
 		Long: "Renew an account's token, or set what is kept for its owner. A paused account resumes with a\nnew token. " +
-			"The upstream is asked with one call what it allows.",
+			"The upstream is asked with one call what it allows. --set says all values of its source's config\nthat are the account's own; " +
+			"if they lead to another host the token must be given with them.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("`%s` takes one login or account id", c.CommandPath())
 			}
-			if f := c.Flags(); !f.Changed("keep") && !f.Changed("hours") && !from.given() {
-				return usage("`%s` needs --token-file or another way to give a token, --keep or --hours", c.CommandPath())
+			if f := c.Flags(); !f.Changed("keep") && !f.Changed("hours") && !f.Changed("set") && !from.given() {
+				return usage("`%s` needs --token-file or another way to give a token, --set, --keep or --hours", c.CommandPath())
 			}
 			return nil
 		},
@@ -107,12 +110,11 @@ func (a accountCommands) accountSet(o *options) *cobra.Command {
 			if c.Flags().Changed("hours") {
 				settings.Hours = &hours
 			}
-			if from.given() {
-				token, err := a.credential(c.Context(), o, from, args[0])
-				if err != nil {
+			if from.given() || len(set) > 0 {
+				if err := a.renewed(c.Context(), o, from, args[0], set, &settings); err != nil {
 					return err
 				}
-				settings.Token, settings.Check = &token, checking(unchecked)
+				settings.Check = checking(unchecked)
 			}
 			return a.changing(c.Context(), o, func(s *session) error {
 				account, err := s.SetAccount(c.Context(), args[0], settings)
@@ -124,9 +126,32 @@ func (a accountCommands) accountSet(o *options) *cobra.Command {
 		}}
 	from.register(c)
 	c.Flags().BoolVar(&unchecked, "no-check", false, "do not ask the upstream what a new token allows")
+	c.Flags().StringArrayVar(&set, "set", nil, "`NAME=VALUE` of the source's config, or base=URL, for this account alone")
 	c.Flags().IntVar(&keep, "keep", 0, "calls of each quota window; 0 means what --floor of the service says")
 	c.Flags().StringVar(&hours, "hours", "", "a time of day, such as 09:00-18:00 or 09:00-18:00 Asia/Seoul; empty for none")
 	return c
+}
+
+// renewed adds to settings the credential and the values that were given.
+func (a accountCommands) renewed(ctx context.Context, o *options, from credentialFlags, account string, set []string, settings *wire.AccountSettings) error {
+	of, login, err := sourceFinder(a).accountSource(ctx, o, sources.Collected()[0].Name, account, set)
+	if err != nil {
+		return err
+	}
+	token := ""
+	switch {
+	case of == nil:
+		token, err = a.credential(ctx, o, from, account)
+	case from.given():
+		token, err = sourceFinder(a).tokenOf(of, from, login)
+	}
+	if of != nil {
+		settings.Set = of.values
+	}
+	if token != "" {
+		settings.Token = &token
+	}
+	return err
 }
 
 func (a accountCommands) showSettings(o *options, account wire.AccountAnswer, changed wire.AccountSettings) error {

@@ -61,7 +61,7 @@ func (o *options) refuseIgnored(s *session) error {
 	}
 	var ignored []string
 	for name, given := range o.typed {
-		if given && !slices.Contains(carried, name) {
+		if given && !slices.Contains(carried, name) && (name != "set" || !o.setIsCarried) {
 			ignored = append(ignored, "--"+name)
 		}
 	}

@@ -3,7 +3,8 @@
 // program's main assembles inside this process.
 //
 //   - app.go: App, what all commands share: output, settings, exit codes.
-//   - session.go: how a command finds a service, or opens one.
+//   - session.go: how a command finds a service, or opens one; renew.go: how one that serves is
+//     opened again.
 //   - help.go, examples.go, misuse.go: help pages, and what is said of mistakes.
 //   - A file for each command or group of them, with a type that embeds App:
 //     collect.go (with dryrun.go, results.go, tokens.go, credential.go), accounts.go and
@@ -29,6 +30,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sluice/internal/catalogue"
 	"sluice/internal/config"
 	"sluice/internal/document"
 	"sluice/internal/domain"
@@ -53,8 +55,12 @@ type Service struct {
 	Documents document.Reader
 	// Start begins to work; Close stops, gracefully until its context ends.
 	Start, Close func(context.Context) error
-	// Stopping ends event streams, so that the API can be shut down.
-	Stopping func()
+	// Stopping ends event streams, so that the API can be shut down; EndStreams ends
+	// them alone.
+	Stopping, EndStreams func()
+	// Changed is closed when the sources that somebody has added are others than those
+	// that it has: it is to be opened again.
+	Changed <-chan struct{}
 	// Failed is closed when the service has stopped by itself; Err tells why.
 	Failed <-chan struct{}
 	Err    func() error
@@ -63,6 +69,9 @@ type Service struct {
 	HasTokens func(context.Context) bool
 	// Announce tells other processes on the data folder where the API is.
 	Announce func(url string) error
+	// Inferred are the columns of tables that were inferred from their first records, by
+	// kind.
+	Inferred func(ctx context.Context) (map[string][]byte, error)
 }
 
 // ServiceOptions is what a command opens a service with.
@@ -74,8 +83,12 @@ type ServiceOptions struct {
 	Look, Read bool
 	// Holder tells other processes who has the data folder.
 	Holder string
-	// Declared are the sources that files describe, beside those of the program.
+	// Declared are the sources that files describe, beside those of the program, and
+	// Given their files.
 	Declared []source.Registration
+	Given    []catalogue.Added
+	// Renews says that the service is opened again when its sources were changed.
+	Renews bool
 	// Exposed says that other machines can reach the API.
 	Exposed bool
 	// Explained tells every setting and where it comes from, with secrets masked.
@@ -188,7 +201,13 @@ type options struct {
 	typed  map[string]bool
 	// declared are the sources of the files that the command was given.
 	declared []source.Registration
+	given    []catalogue.Added
 	files    []*collected
+	// learned are kinds of documents that the service told of.
+	learned document.Kinds
+	// setIsCarried says that what is set is the accounts', and counts wherever they are
+	// collected.
+	setIsCarried bool
 	// uncounted says that there are no statistics of what is collected.
 	uncounted bool
 	// unchecked says not to ask what the tokens of new accounts allow.
@@ -228,7 +247,7 @@ func (a *App) root() *cobra.Command {
 		snapshotCommands{a}.refresh(o), timerCommands{a}.timers(o))
 	addGrouped(root, "Look:", topCommand{a}.top(o), runCommands{a}.runs(o), jobCommands{a}.jobs(o), quotaCommands{a}.quota(o),
 		snapshotCommands{a}.snapshots(o), statsCommands{a}.stats(o), docCommands{a}.docCommand(o), changesCommand{a}.changes(o), exportCommand{a}.export(o), sinkCommands{a}.sync(o), sqlCommand{a}.sql(o), queryCommands{a}.queries(o), compareCommand{a}.compare(o))
-	addGrouped(root, "Operate:", deadLetterCommands{a}.deadLetters(o), archiveCommands{a}.archive(o), notifyCommands{a}.notify(o), sinkCommands{a}.sink(o), accessCommands{a}.tokens(o), accessCommands{a}.audit(o), doctorCommand{a}.doctor(o), healthCommand{a}.health(o),
+	addGrouped(root, "Operate:", deadLetterCommands{a}.deadLetters(o), archiveCommands{a}.archive(o), notifyCommands{a}.notify(o), sinkCommands{a}.sink(o), accessCommands{a}.tokens(o), accessCommands{a}.audit(o), doctorCommand{a}.doctor(o), systemCommand{a}.system(o), healthCommand{a}.health(o),
 		keepCommands{a}.backup(o), keepCommands{a}.restore(o), keepCommands{a}.key(o), configCommands{a}.configuration(o), versionCommand{a}.version(o))
 	addGrouped(root, "Try out:", demoCommand{a}.demo(o), simCommands{a}.sim(o), loadCommand{a}.load(o))
 	root.AddCommand(settingsTopic(), referenceCommand())
@@ -273,7 +292,7 @@ func (a *App) logger(o *options) (*slog.Logger, error) {
 // again by itself.
 func (a *App) service(o *options, holder string) (ServiceOptions, error) {
 	log, err := a.logger(o)
-	so := ServiceOptions{Config: o.Config, Declared: o.declared, Holder: holder, Log: log, Explained: func() []config.Explained { return o.Explain(o.origin, o.typed) }}
+	so := ServiceOptions{Config: o.Config, Declared: o.declared, Given: o.given, Holder: holder, Log: log, Explained: func() []config.Explained { return o.Explain(o.origin, o.typed) }}
 	so.Harvest.On = false
 	return so, err
 }

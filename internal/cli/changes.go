@@ -32,6 +32,9 @@ func (a changesCommand) changes(o *options) *cobra.Command {
 			"With -o json each change is a line.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := sourceFinder(a).learnKinds(c.Context(), o, f.Kinds...); err != nil {
+				return err
+			}
 			if err := f.check(o); err != nil {
 				return err
 			}

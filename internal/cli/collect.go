@@ -44,11 +44,11 @@ func (a collectCommand) collect(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			of, logins, err := o.declaredSource(sourceFile, set, append(logins, listed...))
+			of, logins, err := sourceFinder(a).declaredSource(c.Context(), o, sourceFile, set, append(logins, listed...))
 			if err != nil {
 				return err
 			}
-			o.uncounted = of != nil
+			o.uncounted, o.setIsCarried = of != nil, of != nil && of.added
 			// An account that was added has its token already.
 			stored := !credentials.given() && !dry && a.mayHaveAccounts(o)
 			requests, err := a.requests(c.Context(), o, of, logins, credentials, stored)
@@ -98,11 +98,6 @@ func readTargets(file string) (targets []string, err error) {
 // errInterrupted is the end of a collection that was told to stop.
 var errInterrupted error = &exitError{exitInterrupted, errors.New("interrupted; the same command resumes where it stopped")}
 
-// mayHaveAccounts says whether there is a service or data to ask for what is stored.
-func (a collectCommand) mayHaveAccounts(o *options) bool {
-	return o.Server != "" || o.Servers.Shared() || a.Holder(o.Service.DataDir) != "" || a.hasData(o.Service.DataDir)
-}
-
 // requests are what is to be collected: accounts of a source of the program, or of one
 // that a file describes.
 func (a collectCommand) requests(ctx context.Context, o *options, of *collected, logins []string, credentials credentialFlags, stored bool) ([]engine.Signup, error) {
@@ -130,7 +125,11 @@ func (a collectCommand) requests(ctx context.Context, o *options, of *collected,
 		if err != nil && !stored {
 			return nil, of.noToken(login)
 		}
-		all = append(all, engine.Signup{Source: of.file.Name, Login: login, Token: token})
+		signup := engine.Signup{Source: of.file.Name, Login: login, Token: token}
+		if of.added {
+			signup.Set = of.values
+		}
+		all = append(all, signup)
 	}
 	return all, nil
 }
@@ -242,7 +241,7 @@ func (a collectCommand) collectIn(ctx context.Context, s *session, o *options, r
 // token that was given, or with the one that is stored, or else with the one that
 // other programs have. asked are the tokens that the upstream was asked about.
 func (a collectCommand) begin(ctx context.Context, s *session, o *options, request engine.Signup, asked map[string]bool) (run int64, err error) {
-	if request.Token != "" {
+	if request.Token != "" || request.Set != nil {
 		return a.signup(ctx, s, o, request, asked)
 	}
 	account, err := s.Account(ctx, accountOf(request))

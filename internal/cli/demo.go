@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,7 @@ import (
 
 	"sluice/internal/client"
 	"sluice/internal/config"
-	"sluice/internal/domain"
+	"sluice/internal/document"
 	"sluice/internal/engine"
 	sim "sluice/internal/simulator/github"
 	"sluice/internal/verify"
@@ -30,18 +31,23 @@ func (a demoCommand) demo(o *options) *cobra.Command {
 	var flags simFlags
 	var maple mapleFlags
 	var exit, refreshes bool
+	var file fileWorld
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Collect simulated GitHub accounts, or keep simulated game characters fresh, all in this process",
 		Long: "Start a simulated GitHub with tight quotas, collect its accounts within them and\n" +
 			"check the result against the simulator's truth. Kill it at any time: the same\n" +
 			"command resumes where it stopped.\n\n" +
+			"With --source: simulate the upstream that a file describes, and collect that.\n\n" +
 			"With --refresh: start a simulated game API with a hard limit on every second, keep\n" +
 			"snapshots of its characters fresh within it, and read them at the same time.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if refreshes {
 				return a.demoRefresh(c, o, maple, flags, exit)
+			}
+			if file.name != "" {
+				return a.demoFile(c, o, &file, flags, exit)
 			}
 			if !c.Flags().Changed("organizations") {
 				flags.organizations = min(flags.organizations, flags.accounts-1)
@@ -64,7 +70,8 @@ func (a demoCommand) demo(o *options) *cobra.Command {
 			// It shows what one machine does with nothing but the program.
 			o.Servers = config.Servers{}
 			o.quietly(c)
-			d := &demonstration{App: a.App, options: o, flags: flags, exit: exit}
+			world := &githubWorld{flags: flags}
+			d := &demonstration{App: a.App, options: o, world: world, seed: flags.seed, exit: exit}
 			return d.run(c.Context())
 		},
 	}
@@ -76,6 +83,7 @@ func (a demoCommand) demo(o *options) *cobra.Command {
 	c.Flags().BoolVar(&exit, "exit-when-done", false, "end when every account is collected")
 	c.Flags().BoolVar(&refreshes, "refresh", false, "keep simulated game characters fresh instead")
 	maple.register(c)
+	file.register(c)
 	return c
 }
 
@@ -98,10 +106,10 @@ func (a demoCommand) demoRefresh(c *cobra.Command, o *options, maple mapleFlags,
 type demonstration struct {
 	*App
 	*options
-	flags simFlags
+	world demoWorld
+	seed  uint64
 	exit  bool
 
-	sim *sim.Server
 	// url is where the simulated upstream is.
 	url string
 	svc *Service
@@ -109,29 +117,85 @@ type demonstration struct {
 	concluding sync.Mutex
 }
 
+// demoWorld is a simulated upstream that is collected, and knows what there is.
+type demoWorld interface {
+	// begin makes the world; its server is at url.
+	begin(url string, o *options) (http.Handler, error)
+	// about says what it is, in the line that begins the demo.
+	about(url string) string
+	accounts() []engine.Signup
+	// differences are what was collected of an account and is not so, or is so and was not
+	// collected.
+	differences(ctx context.Context, documents document.Reader, account int64, login string) ([]string, error)
+	// violations counts the calls that broke a limit; changing says that no copy can equal
+	// it.
+	violations() int
+	changing() bool
+}
+
+// githubWorld is the simulated GitHub.
+type githubWorld struct {
+	flags simFlags
+	sim   *sim.Server
+}
+
+func (w *githubWorld) begin(url string, o *options) (http.Handler, error) {
+	world := w.flags.options()
+	world.Until = time.Now()
+	w.sim = sim.New(world)
+	o.Sources = o.Sources.With("github-url", url)
+	return w.sim, nil
+}
+
+func (w *githubWorld) about(url string) string {
+	return fmt.Sprintf("simulated GitHub at %s: %d accounts, %d calls each per %s", url, w.flags.accounts, w.flags.limit, w.flags.window)
+}
+
+func (w *githubWorld) accounts() (all []engine.Signup) {
+	for _, login := range w.sim.Logins() {
+		all = append(all, engine.Signup{Source: "github", Login: login, Token: w.sim.Token(login)})
+	}
+	return all
+}
+
+func (w *githubWorld) differences(ctx context.Context, documents document.Reader, account int64, login string) ([]string, error) {
+	truth, err := w.sim.Truth(login, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	return verify.Account(ctx, documents, account, truth, verify.Standard()...)
+}
+
+func (w *githubWorld) violations() int { return w.sim.Audit().Violations }
+func (w *githubWorld) changing() bool  { return w.flags.mutate > 0 }
+
 func (d *demonstration) run(ctx context.Context) (err error) {
-	if err := d.rememberWorld(); err != nil {
+	address, err := d.rememberWorld()
+	if err != nil {
 		return err
 	}
-	upstream, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	upstream, err := listenAgain(ctx, address)
 	if err != nil {
-		return fmt.Errorf("listen for the simulated GitHub: %w", err)
+		return fmt.Errorf("listen for the simulated upstream: %w", err)
 	}
-	world := d.flags.options()
-	world.Until = time.Now()
-	d.sim = sim.New(world)
-	server := simulatorServer(d.sim)
+	d.url = "http://" + upstream.Addr().String()
+	handler, err := d.world.begin(d.url, d.options)
+	if err != nil {
+		return errors.Join(err, upstream.Close())
+	}
+	if err := d.rememberAddress(upstream.Addr().String()); err != nil {
+		return errors.Join(err, upstream.Close())
+	}
+	server := simulatorServer(handler)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(upstream) }()
-	// The simulated GitHub outlives the engine, whose last calls it answers.
+	// The simulated upstream outlives the engine, whose last calls it answers.
 	defer func() {
 		err = errors.Join(err, server.Close())
 		if cause := <-ended; !errors.Is(cause, http.ErrServerClosed) {
 			err = errors.Join(err, cause)
 		}
 	}()
-	d.url = "http://" + upstream.Addr().String()
-	d.Sources = d.Sources.With("github-url", d.url)
 	so, err := d.service(d.options, "sluice demo")
 	if err != nil {
 		return err
@@ -182,27 +246,51 @@ func demoFolder(seed uint64) string {
 	return fmt.Sprintf("demo-%d", seed)
 }
 
-// rememberWorld refuses a data folder that holds another world.
-func (d *demonstration) rememberWorld() error {
-	path := filepath.Join(d.Service.DataDir, "world.json")
+// listenAgain listens where the world was before, if that is free: what was collected
+// from an address is not believed of another one.
+func listenAgain(ctx context.Context, address string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", cmp.Or(address, "127.0.0.1:0"))
+	if err != nil && address != "" {
+		return new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	}
+	return l, err
+}
+
+// remembered is what a data folder knows of its world.
+type remembered struct {
+	Seed    uint64 `json:"seed"`
+	Address string `json:"address,omitempty"`
+}
+
+func (d *demonstration) worldFile() string { return filepath.Join(d.Service.DataDir, "world.json") }
+
+// rememberWorld refuses a data folder that holds another world, and tells where this one
+// was last.
+func (d *demonstration) rememberWorld() (address string, err error) {
+	path := d.worldFile()
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(d.Service.DataDir, 0o700); err != nil {
-			return err
-		}
-		return writeWhole(path, fmt.Appendf(nil, "{\"seed\":%d}\n", d.flags.seed))
+		return "", os.MkdirAll(d.Service.DataDir, 0o700)
 	}
-	var world struct{ Seed uint64 }
+	var world remembered
 	if err == nil {
 		err = json.Unmarshal(text, &world)
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
+		return "", fmt.Errorf("read %s: %w", path, err)
 	}
-	if world.Seed != d.flags.seed {
-		return usage("%s holds the world of --seed %d; give another --data-dir, or delete it, for --seed %d", d.Service.DataDir, world.Seed, d.flags.seed)
+	if world.Seed != d.seed {
+		return "", usage("%s holds the world of --seed %d; give another --data-dir, or delete it, for --seed %d", d.Service.DataDir, world.Seed, d.seed)
 	}
-	return nil
+	return world.Address, nil
+}
+
+func (d *demonstration) rememberAddress(address string) error {
+	text, err := json.Marshal(remembered{d.seed, address})
+	if err != nil {
+		return err
+	}
+	return writeWhole(d.worldFile(), append(text, '\n'))
 }
 
 // writeWhole writes a file that is there completely or not at all, whenever
@@ -229,15 +317,14 @@ func (d *demonstration) collect(ctx context.Context, url string) error {
 		return err
 	}
 	s := &session{Client: c}
-	say(d.screen, "simulated GitHub at %s: %d accounts, %d calls each per %s; API at %s/api/v1; dashboard: %s/\n",
-		d.url, d.flags.accounts, d.flags.limit, d.flags.window, url, url)
+	say(d.screen, "%s; API at %s/api/v1; dashboard: %s/\n", d.world.about(d.url), url, url)
 	var order []int64
-	for _, login := range d.sim.Logins() {
-		run, err := d.start(ctx, s, login)
+	for _, account := range d.world.accounts() {
+		answer, err := s.Signup(ctx, account)
 		if err != nil {
 			return err
 		}
-		order = append(order, run.ID)
+		order = append(order, answer.Run.ID)
 	}
 	last, err := d.follow(ctx, s, order, false)
 	if err != nil {
@@ -248,20 +335,10 @@ func (d *demonstration) collect(ctx context.Context, url string) error {
 	return d.conclude(ctx, order, last)
 }
 
-// start goes on with an account's run, or begins one.
-func (d *demonstration) start(ctx context.Context, s *session, login string) (domain.Run, error) {
-	answer, err := s.Signup(ctx, engine.Signup{Source: "github", Login: login, Token: d.sim.Token(login)})
-	return answer.Run, err
-}
-
 func (d *demonstration) conclude(ctx context.Context, order []int64, last map[int64]engine.Progress) error {
-	v := verdict{summary: summarize(order, last), TruthMatch: true, Violations: d.sim.Audit().Violations}
+	v := verdict{summary: summarize(order, last), TruthMatch: true, Violations: d.world.violations()}
 	for _, id := range order {
-		truth, err := d.sim.Truth(last[id].Login, time.Time{})
-		if err != nil {
-			return err
-		}
-		differences, err := verify.Account(ctx, d.svc.Documents, last[id].AccountID, truth, verify.Standard()...)
+		differences, err := d.world.differences(ctx, d.svc.Documents, last[id].AccountID, last[id].Login)
 		if err != nil {
 			return err
 		}
@@ -276,7 +353,7 @@ func (d *demonstration) conclude(ctx context.Context, order []int64, last map[in
 		d.printVerdict(v)
 	}
 	// A world that changes all the time is ahead of any copy.
-	if (!v.TruthMatch && d.flags.mutate == 0) || v.Violations > 0 {
+	if (!v.TruthMatch && !d.world.changing()) || v.Violations > 0 {
 		return fmt.Errorf("the collection differs from the truth in %d places and broke %d limits", len(v.Differences), v.Violations)
 	}
 	return v.exit()
@@ -288,7 +365,7 @@ func (d *demonstration) printVerdict(v verdict) {
 	switch {
 	case v.TruthMatch:
 		fmt.Fprintln(d.Out, st.green("the copy equals the simulator's truth"))
-	case d.flags.mutate > 0:
+	case d.world.changing():
 		say(d.Out, "the world changed while it was collected; the copy lacks the newest changes (%s); the next run collects them\n", plural(len(v.Differences), "difference"))
 	default:
 		fmt.Fprintln(d.Out, st.red("the copy differs from the simulator's truth:"))

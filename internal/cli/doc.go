@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ func (a docCommands) docList(o *options) *cobra.Command {
 			if !slices.Contains(sqlFormats, format) {
 				return usage("--format: %q is none of %s%s", format, strings.Join(sqlFormats, ", "), config.Suggest(format, sqlFormats))
 			}
-			if err := o.knownKind(args[0]); err != nil {
+			if err := a.knownKind(c.Context(), o, args[0]); err != nil {
 				return err
 			}
 			kind := o.kinds().Table(args[0])
@@ -108,7 +109,15 @@ func (o *options) kinds() document.Kinds {
 	for _, r := range o.declared {
 		all = append(all, r.Kinds...)
 	}
-	return all
+	return append(all, o.learned...)
+}
+
+// knownKind refuses what is no kind of documents here, nor where the data is.
+func (a docCommands) knownKind(ctx context.Context, o *options, name string) error {
+	if err := sourceFinder(a).learnKinds(ctx, o, name); err != nil {
+		return err
+	}
+	return o.knownKind(name)
 }
 
 func (o *options) knownKind(name string) error {
@@ -189,7 +198,7 @@ func (a docCommands) docGet(o *options) *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.knownKind(args[0]); err != nil {
+			if err := a.knownKind(c.Context(), o, args[0]); err != nil {
 				return err
 			}
 			return a.with(c.Context(), o, func(s *session) error {

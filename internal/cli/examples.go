@@ -13,13 +13,19 @@ var examples = map[string]string{
   sluice collect octocat hubot --token-file tokens.txt
   sluice collect octocat --dry-run
   sluice collect pokeapi:all --set base=http://127.0.0.1:8093`,
+	"system": `  sluice system
+  sluice system -o json`,
 	"source": `  sluice source list
   sluice source check gitlab`,
 	"source check": `  sluice source check gitlab
   sluice source check pokeapi -o json`,
-	"source sim":  `  sluice source sim pokeapi --records 500`,
+	"source sim": `  sluice source sim pokeapi --records 500`,
+	"source add": `  sluice source add shop.yaml
+  sluice source add gitlab --name our-gitlab --set url=https://git.example.org`,
 	"source list": `  sluice source list`,
-	"source show": `  sluice source show gitlab`,
+	"source show": `  sluice source show gitlab
+  sluice source show shop -o json`,
+	"source remove": `  sluice source remove shop`,
 	"source probe": `  sluice source probe gitlab --target my-group
   sluice source probe my.yaml --set url=https://api.example.org -o json`,
 	"source import": `  sluice source import airbyte manifest.yaml --out shop.yaml`,
@@ -196,7 +202,8 @@ var examples = map[string]string{
 
 	"demo": `  sluice demo
   sluice demo --accounts 20 --seed 7 --exit-when-done
-  sluice demo --refresh --exit-when-done`,
+  sluice demo --refresh --exit-when-done
+  sluice demo --source pokeapi --exit-when-done`,
 	"reference":      `  sluice reference man man`,
 	"sim":            `  sluice sim github --accounts 100`,
 	"sim github":     `  sluice sim github --accounts 100 --window 30s --mutate=10`,

@@ -41,6 +41,9 @@ func (a exportCommand) export(o *options) *cobra.Command {
 			"unchanged, even those that a spreadsheet takes for a formula.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := sourceFinder(a).learnKinds(c.Context(), o, flags.kind); err != nil {
+				return err
+			}
 			query, err := flags.query(o.kinds())
 			if err != nil {
 				return err

@@ -14,8 +14,7 @@ const pageWidth = 80
 // rootPage is what the program says of itself: on one screen.
 func rootPage(w io.Writer, root *cobra.Command) {
 	fmt.Fprintf(w, "%s.\n", root.Short)
-	fmt.Fprintln(w, "  sluice demo              see it at work, without any account")
-	fmt.Fprintln(w, "  sluice collect octocat   collect; SLUICE_GITHUB_TOKEN holds the token")
+	fmt.Fprintln(w, "  sluice demo to see it at work; SLUICE_GITHUB_TOKEN=… sluice collect octocat")
 	for _, g := range root.Groups() {
 		title := strings.TrimSuffix(g.Title, ":")
 		for _, c := range root.Commands() {

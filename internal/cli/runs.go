@@ -110,6 +110,9 @@ func (a runCommands) printRun(r wire.RunDetail) {
 			say(a.Out, "  %s\n", line)
 		}
 	}
+	if e := r.Expected; !e.At.IsZero() && !r.FinishedAt.IsZero() {
+		say(a.Out, "  forecast %s: %s, ending %s; it took %s and ended %s\n", when(e.At), plural(int(e.Calls), "call"), when(e.Ends), plural(int(r.Calls), "call"), when(r.FinishedAt))
+	}
 	for _, l := range r.Ledger {
 		say(a.Out, "    %-24s %-24s %d of %d pages, %d items", l.Type, l.Resource, l.Stored, l.Known, l.Items)
 		if l.Because != "" {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,19 +12,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/catalogue"
 	"sluice/internal/config"
 	"sluice/internal/domain"
 	simulated "sluice/internal/simulator/declared"
 	"sluice/internal/source"
 	"sluice/internal/source/declared"
 	"sluice/internal/source/declared/shipped"
+	"sluice/internal/sources"
 )
 
 // sourceCommands are about sources that files describe.
 type sourceCommands struct{ *App }
 
 func (a sourceCommands) sources(o *options) *cobra.Command {
-	return group("source", "Collect any API from a file: check it, try it out", a.check(o), a.probe(o), a.sim(o), a.list(o), a.show(o), a.imports(o))
+	return group("source", "Collect any API from a file: check it, try it out", a.check(o), a.probe(o), a.sim(o), a.add(o), a.list(o), a.show(o), a.remove(o), a.imports(o))
 }
 
 // mostRead is more than any file that describes something may have; what is longer is
@@ -40,25 +43,42 @@ func readSome(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, mostRead))
 }
 
-// readSource reads a file, or the one of a name that comes with the program.
-func readSource(what string) (*declared.File, error) {
+// sourceText reads a file, or the one of a name that comes with the program.
+func sourceText(what string) ([]byte, error) {
 	text, err := readSome(what)
-	if err != nil {
-		known, ok := shipped.File(what)
-		switch {
-		case ok:
-			text = known
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, usage("there is no file %s, and no source of that name comes with the program%s", what, config.Suggest(what, shipped.Names()))
-		default:
-			return nil, usage("%v", err)
-		}
+	if err == nil {
+		return text, nil
 	}
+	known, ok := shipped.File(what)
+	switch {
+	case ok:
+		return known, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, usage("there is no file %s, and no source of that name comes with the program%s", what, config.Suggest(what, shipped.Names()))
+	default:
+		return nil, usage("%v", err)
+	}
+}
+
+// parseSource reads the text of a file.
+func parseSource(what string, text []byte) (*declared.File, error) {
 	f, mistakes := declared.Load(text)
 	if err := mistakes.Err(what); err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
+	if sources.Taken(f.Name) {
+		return nil, usage("%s: the program has a source %s of its own; give this one another name, for accounts and snapshots go by it", what, f.Name)
+	}
 	return f, nil
+}
+
+// readSource reads a file, or the one of a name that comes with the program.
+func readSource(what string) (*declared.File, error) {
+	text, err := sourceText(what)
+	if err != nil {
+		return nil, err
+	}
+	return parseSource(what, text)
 }
 
 func (a sourceCommands) check(o *options) *cobra.Command {
@@ -94,6 +114,10 @@ func exactly(command, what string) cobra.PositionalArgs {
 }
 
 func (a sourceCommands) explain(e declared.Explanation) {
+	if len(e.Records) > 0 {
+		a.explainRecords(e)
+		return
+	}
 	say(a.Out, "%s (%s): an account is a %s; credential: %s\n", e.Source, e.Title, e.Target, e.Auth)
 	for _, r := range e.Rations {
 		say(a.Out, "  ration  %s\n", r)
@@ -135,7 +159,7 @@ func (a sourceCommands) sim(*options) *cobra.Command {
 			}
 			return simCommands(a).serveSim(c.Context(), addr, server, func(url string) {
 				server.SetURL(url)
-				say(a.Out, "simulated %s at %s; collect it with: sluice collect --source %s --set base=%s TARGET\n", f.Title, url, args[0], url)
+				say(a.Out, "simulated %s at %s; %s\n", f.Title, url, howToTry(f, args[0], url))
 				fmt.Fprintln(a.Out, "any credential will do; truth at /_sim/truth, audit at /_sim/audit")
 			})
 		},
@@ -149,47 +173,6 @@ func (a sourceCommands) sim(*options) *cobra.Command {
 	return c
 }
 
-func (a sourceCommands) list(o *options) *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the sources that come with the program as files", Args: noArguments,
-		RunE: func(*cobra.Command, []string) error {
-			var all []declared.Explanation
-			for _, name := range shipped.Names() {
-				f, err := readSource(name)
-				if err != nil {
-					return err
-				}
-				all = append(all, f.Explain())
-			}
-			if o.json() {
-				return printJSON(a.Out, all)
-			}
-			for _, e := range all {
-				var streams []string
-				for _, s := range e.Streams {
-					streams = append(streams, s.Name)
-				}
-				say(a.Out, "%-15s %s: %s\n", e.Source, e.Title, strings.Join(streams, ", "))
-			}
-			return nil
-		},
-	}
-}
-
-func (a sourceCommands) show(*options) *cobra.Command {
-	return &cobra.Command{
-		Use: "show NAME", Short: "Print the file of a source, to begin one of your own with", Args: exactly("show", "NAME"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			text, ok := shipped.File(args[0])
-			if !ok {
-				return usage("no source %q comes with the program%s", args[0], config.Suggest(args[0], shipped.Names()))
-			}
-			_, err := a.Out.Write(text)
-			return err
-		},
-	}
-}
-
 // loadDeclared opens the sources of the files that are set.
 func (o *options) loadDeclared() error {
 	for ref := range strings.SplitSeq(o.Declared, ",") {
@@ -201,7 +184,9 @@ func (o *options) loadDeclared() error {
 			return fmt.Errorf("--sources: %w", err)
 		}
 		o.files = append(o.files, of)
-		o.declared = append(o.declared, of.src.Registration())
+		if err := o.declare(of); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -210,7 +195,7 @@ func (o *options) loadDeclared() error {
 // question mark, as gitlab?url=https://git.example.org, or given apart.
 func openSource(ref string, set []string) (*collected, error) {
 	what, query, _ := strings.Cut(ref, "?")
-	f, err := readSource(what)
+	text, err := sourceText(what)
 	if err != nil {
 		return nil, err
 	}
@@ -219,53 +204,78 @@ func openSource(ref string, set []string) (*collected, error) {
 			set = append(set, one)
 		}
 	}
-	opt := declared.Options{Config: map[string]string{}}
+	values, err := parseSet(set)
+	if err != nil {
+		return nil, err
+	}
+	return openText(what, text, values)
+}
+
+// parseSet reads NAME=VALUE of values that are set.
+func parseSet(set []string) (map[string]string, error) {
+	var values map[string]string
 	for _, one := range set {
 		name, value, ok := strings.Cut(one, "=")
 		if !ok {
 			return nil, usage("--set %s: give NAME=VALUE", one)
 		}
-		if name == "base" {
-			opt.Base = value
-			continue
+		if values == nil {
+			values = map[string]string{}
 		}
-		opt.Config[name] = value
+		values[name] = value
 	}
+	return values, nil
+}
+
+// openText opens a source by the text of its file.
+func openText(what string, text []byte, set map[string]string) (*collected, error) {
+	f, err := parseSource(what, text)
+	if err != nil {
+		return nil, err
+	}
+	opt := declared.Options{}.With(set)
 	src, err := declared.New(f, opt)
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
-	return &collected{f, src}, nil
+	return &collected{file: f, src: src, opt: opt, text: string(text), values: set}, nil
 }
 
 // collected is the source that a command collects, where a file describes it.
 type collected struct {
 	file *declared.File
 	src  *declared.Source
+	opt  declared.Options
+	text string
+	// values are those that were set: of the source, or, if it is one that was added, of
+	// the accounts alone.
+	values map[string]string
+	added  bool
 }
 
 // declaredSource finds out which source targets are of: the one that was given, or the
 // one that they name, as gitlab:my-group does. It is nil for a source of the program.
-func (o *options) declaredSource(file string, set, targets []string) (*collected, []string, error) {
+func (a sourceFinder) declaredSource(ctx context.Context, o *options, file string, set, targets []string) (*collected, []string, error) {
 	var of *collected
 	for i, t := range targets {
 		name, rest, named := strings.Cut(t, ":")
-		known := o.file(name)
-		if _, ok := shipped.File(name); file != "" || !named || known == nil && !ok {
+		if file != "" || !named || of != nil && of.file.Name == name {
+			if of != nil && named {
+				targets[i] = rest
+			}
+			continue
+		}
+		known, err := a.knownSource(ctx, o, name, set)
+		if err != nil {
+			return nil, nil, err
+		}
+		if known == nil {
 			continue
 		}
 		if of != nil && of.file.Name != name {
 			return nil, nil, usage("one command collects from one source, and there are %s and %s", of.file.Name, name)
 		}
-		if targets[i] = rest; of != nil {
-			continue
-		}
-		if of = known; known == nil || len(set) > 0 {
-			var err error
-			if of, err = openSource(name, set); err != nil {
-				return nil, nil, err
-			}
-		}
+		of, targets[i] = known, rest
 	}
 	if file != "" {
 		var err error
@@ -276,11 +286,25 @@ func (o *options) declaredSource(file string, set, targets []string) (*collected
 	if of == nil && len(set) > 0 {
 		return nil, nil, usage("--set is for a source that a file describes; give --source FILE")
 	}
+	if of != nil && of.file.Keyed() {
+		return nil, nil, of.notCollected()
+	}
 	if of != nil {
-		o.declared = slices.DeleteFunc(o.declared, func(r source.Registration) bool { return r.Name == of.file.Name })
-		o.declared = append(o.declared, of.src.Registration())
+		o.use(of)
 	}
 	return of, targets, nil
+}
+
+// use lets the command's own service collect a source, instead of another one of its
+// name. One that was added it has anyway.
+func (o *options) use(of *collected) {
+	if of.added {
+		return
+	}
+	o.declared = slices.DeleteFunc(o.declared, func(r source.Registration) bool { return r.Name == of.file.Name })
+	o.declared = append(o.declared, of.src.Registration())
+	o.given = slices.DeleteFunc(o.given, func(g catalogue.Added) bool { return g.Name == of.file.Name })
+	o.given = append(o.given, catalogue.Added{Name: of.file.Name, Text: of.text, Set: of.values})
 }
 
 // file is the source of a name among those that are set.

@@ -23,6 +23,9 @@ func (a sourceCommands) probe(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if of.file.Keyed() {
+				return usage("%s has records by key, and nothing to be found out about pages; try it with `sluice snapshot get`", of.file.Name)
+			}
 			tokens, err := of.tokens(a.App, tokenFile)
 			if err != nil {
 				return err

@@ -26,7 +26,7 @@ func (a upCommand) up(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			so.Harvest.On = o.Harvest.On
+			so.Harvest.On, so.Renews = o.Harvest.On, true
 			return a.serve(c.Context(), so, func(_ context.Context, _ *Service, url string) {
 				say(a.screen, "sluice %s; Ctrl-C stops\n", serving(so, url))
 			})
@@ -94,42 +94,34 @@ func (a *App) serve(ctx context.Context, so ServiceOptions, ready func(ctx conte
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	var svc *Service
-	err = a.patiently(ctx, so, func() error {
-		svc, err = a.Open(ctx, so)
-		return err
-	})
-	if err != nil {
+	live := &renewable{app: a, so: so, url: scheme(so.HTTP) + l.Addr().String()}
+	if err := live.open(ctx); err != nil {
 		return errors.Join(unlessStopped(ctx, err), l.Close())
 	}
-	defer func() { err = errors.Join(err, svc.Close(context.WithoutCancel(ctx))) }()
-	if err := mayBeServed(ctx, so, svc); err != nil {
+	defer func() { err = errors.Join(err, live.close(context.WithoutCancel(ctx))) }()
+	if err := mayBeServed(ctx, so, live.svc); err != nil {
 		return errors.Join(unlessStopped(ctx, err), l.Close())
 	}
 	if so.Exposed && so.HTTP.TLSCert == "" && so.HTTP.TrustedProxies == "" {
 		so.Log.Warn("tokens travel unencrypted: give --tls-cert and --tls-key, or put a proxy in front and name it with --trusted-proxies", "addr", so.HTTP.Addr)
 	}
-	url := scheme(so.HTTP) + l.Addr().String()
-	if err := svc.Announce(url); err != nil {
-		return errors.Join(err, l.Close())
-	}
-	if err := a.patiently(ctx, so, func() error { return svc.Start(ctx) }); err != nil {
+	if err := live.start(ctx); err != nil {
 		return errors.Join(unlessStopped(ctx, err), l.Close())
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	ready(ctx, svc, url)
-	defer context.AfterFunc(ctx, svc.Stopping)()
+	ready(ctx, live.svc, live.url)
+	defer context.AfterFunc(ctx, live.stopping)()
+	ended := make(chan error, 1)
 	go func() {
-		select {
-		case <-svc.Failed:
-			end()
-		case <-ctx.Done():
-		}
+		defer end()
+		ended <- live.keep(ctx)
 	}()
-	return errors.Join(httpapi.Serve(ctx, l, svc.API, httpapi.ServerOptions{
+	err = httpapi.Serve(ctx, l, live, httpapi.ServerOptions{
 		Connections: connectionsFor(so.HTTP.Connections), Patience: 2 * time.Second, TLS: secured, Log: so.Log,
-	}), svc.Err())
+	})
+	end()
+	return errors.Join(err, <-ended)
 }
 
 // unlessStopped drops what whoever is told to stop before it serves has to say: that

@@ -50,7 +50,7 @@ func (c accountCalls) Cursors(ctx context.Context, account string) (wire.CursorL
 // run. If a run is under way, that one is in the answer.
 func (c accountCalls) Signup(ctx context.Context, s engine.Signup) (wire.SignupAnswer, error) {
 	var out wire.SignupAnswer
-	in := wire.SignupRequest{Source: s.Source, Login: s.Login, Token: s.Token}
+	in := wire.SignupRequest{Source: s.Source, Login: s.Login, Token: s.Token, Set: s.Set}
 	err := c.call(ctx, http.MethodPost, api+"/accounts", nil, in, &out)
 	return out, err
 }
@@ -59,7 +59,7 @@ func (c accountCalls) Signup(ctx context.Context, s engine.Signup) (wire.SignupA
 func (c accountCalls) CheckedSignup(ctx context.Context, s engine.Signup) (wire.SignupAnswer, error) {
 	var out wire.SignupAnswer
 	checked := true
-	in := wire.SignupRequest{Source: s.Source, Login: s.Login, Token: s.Token, Check: &checked}
+	in := wire.SignupRequest{Source: s.Source, Login: s.Login, Token: s.Token, Set: s.Set, Check: &checked}
 	err := c.call(ctx, http.MethodPost, api+"/accounts", nil, in, &out)
 	return out, err
 }

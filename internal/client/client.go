@@ -28,6 +28,7 @@ const (
 // Client calls one service. It is safe for concurrent use.
 type Client struct {
 	accountCalls
+	sourceCalls
 	documentCalls
 	runCalls
 	timerCalls
@@ -40,6 +41,7 @@ type Client struct {
 // runs the service asks.
 type (
 	accountCalls  struct{ *transport }
+	sourceCalls   struct{ *transport }
 	documentCalls struct{ *transport }
 	runCalls      struct{ *transport }
 	timerCalls    struct{ *transport }
@@ -77,7 +79,7 @@ func New(baseURL, token string, hc *http.Client) (*Client, error) {
 	}
 	// The service never redirects; whoever does is not to see the token.
 	t.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{accountCalls{t}, documentCalls{t}, runCalls{t}, timerCalls{t}, snapshotCalls{t}, operatorCalls{t}}, nil
+	return &Client{accountCalls{t}, sourceCalls{t}, documentCalls{t}, runCalls{t}, timerCalls{t}, snapshotCalls{t}, operatorCalls{t}}, nil
 }
 
 // call makes one request. A nil in sends no body, a nil out ignores the answer.

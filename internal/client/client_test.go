@@ -180,7 +180,7 @@ func TestErrorsKeepTheirCode(t *testing.T) {
 		"no statistics": {func() error { _, err := c.Statistics(ctx, "nobody"); return err }, domain.CodeNotFound, "nobody"},
 		"ended run":     {func() error { _, err := c.CancelRun(ctx, 1, ""); return err }, domain.CodeIllegalMove, "COMPLETED"},
 		"too many":      {func() error { _, err := c.Runs(ctx, client.RunFilter{Page: client.Page{Limit: 5000}}); return err }, domain.CodeInvalid, "query.limit"},
-		"no token":      {func() error { _, err := c.Signup(ctx, engine.Signup{Source: "noop", Login: "ann"}); return err }, domain.CodeInvalid, "body.token"},
+		"no token":      {func() error { _, err := c.Signup(ctx, engine.Signup{Source: "noop", Login: "nobody"}); return err }, domain.CodeInvalid, "needs a token"},
 		"unknown source": {func() error {
 			_, err := c.Signup(ctx, engine.Signup{Source: "x", Login: "ann", Token: "t"})
 			return err

@@ -6,7 +6,8 @@ import "slices"
 // for the command and all below it.
 var (
 	// clients are those that can speak to a running service.
-	clients = []string{"collect", "account", "run", "job", "quota", "timer", "refresh", "snapshot", "dlq", "archive", "stats", "export", "doc", "changes", "sql", "query", "top", "token", "audit", "compare", "notify", "sink", "sync"}
+	clients = []string{"collect", "account", "run", "job", "quota", "timer", "refresh", "snapshot", "dlq", "archive", "stats", "export", "doc", "changes", "sql", "query", "top", "system", "token", "audit", "compare", "notify", "sink", "sync",
+		"source add", "source list", "source show", "source remove"}
 	// stores are those that may have the embedded database in their own process.
 	stores = slices.Concat([]string{"up", "demo", "load", "doctor", "backup", "restore", "key", "config"}, clients)
 	// sharers are those that are told of servers on their command line.
@@ -34,7 +35,7 @@ func service() []Setting {
 			field: func(c *Config) any { return &c.Server }},
 		{Name: "data-dir", Group: group, Help: "folder of the embedded database", Commands: stores,
 			field: func(c *Config) any { return &c.Service.DataDir }},
-		{Name: "sources", Group: group, Help: "files that describe more sources, or names of those that come with the program, with commas; values of their config follow a question mark (docs/declare.md)", Commands: []string{"up", "collect", "account", "export", "doc", "changes", "sql", "sink", "sync", "doctor", "backup", "top", "run"},
+		{Name: "sources", Group: group, Help: "files that describe more sources, or names of those that come with the program, with commas; values of their config follow a question mark (docs/declare.md)", Commands: []string{"up", "collect", "account", "export", "doc", "changes", "sql", "sink", "sync", "doctor", "backup", "top", "run", "refresh", "snapshot", "dlq", "archive", "source add", "source list", "source show", "source remove"},
 			field: func(c *Config) any { return &c.Declared }},
 		{Name: "roles", Group: group, Help: "what this process does, when several share the work", Commands: []string{"up"}, Own: true,
 			field: func(c *Config) any { return &c.Service.Roles }},

@@ -206,6 +206,19 @@ func Nearest(typed string, names []string) string {
 	return best
 }
 
+// tokenSuffix ends the names of variables that hold credentials for sources.
+const tokenSuffix = "_TOKEN"
+
+// sourcesOf are the sources that variables for credentials are named after.
+func sourcesOf(names []string) (of []string) {
+	for _, name := range names {
+		if source, ok := strings.CutSuffix(name, tokenSuffix); ok {
+			of = append(of, source)
+		}
+	}
+	return of
+}
+
 // UnknownVariables says of each variable of the program that no flag reads what
 // may have been meant. environment has lines NAME=value, and known holds the names
 // of all flags.
@@ -226,6 +239,10 @@ func UnknownVariables(environment, known []string) (said []string) {
 		variable, _, _ := strings.Cut(line, "=")
 		name, ours := strings.CutPrefix(variable, EnvPrefix)
 		if !ours || strings.HasPrefix(name, testPrefix) || slices.Contains(names, name) {
+			continue
+		}
+		if of, token := strings.CutSuffix(name, tokenSuffix); token && Nearest(of, sourcesOf(names)) == "" {
+			// It may be the credential for a source that somebody has added.
 			continue
 		}
 		text := "there is no setting " + variable

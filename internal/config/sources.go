@@ -66,6 +66,10 @@ func (c *Config) checkSources(found *Problems) {
 // keyed says whether any source of keyed records can be opened; if not, needs is
 // which variables one needs.
 func (c *Config) keyed() (ready bool, needs string) {
+	if c.Declared != "" {
+		// What a file describes may be such a source; that is known when it is opened.
+		return true, ""
+	}
 	var names []string
 	for _, r := range sources.All() {
 		if r.Records == nil {

@@ -88,6 +88,10 @@ const (
 	ClassWalk
 )
 
+// LocalBucket is the bucket of jobs that make no upstream call. They draw on no
+// ration, and are carried out also when none is left.
+const LocalBucket = "local"
+
 // JobSpec describes a job that is to exist: what a source plans.
 type JobSpec struct {
 	Type string

@@ -104,7 +104,18 @@ type Run struct {
 	Reason     string    `json:"reason,omitempty"`
 	CreatedAt  time.Time `json:"created_at"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`
+	// Expected is what was forecast of it; zero if it was over before that.
+	Expected Expectation `json:"expected,omitzero"`
 	RunCounts
+}
+
+// Expectation is what was forecast of a run when first everything was found that
+// it has to collect.
+type Expectation struct {
+	At time.Time `json:"at"`
+	// Calls are all of the run, those that were made by then included.
+	Calls int64     `json:"calls"`
+	Ends  time.Time `json:"ends"`
 }
 
 // RunCounts says how far a run is. Known counts the jobs that have ended and

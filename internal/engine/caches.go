@@ -13,6 +13,10 @@ import (
 type account struct {
 	domain.Account
 	token string
+	// to is where the credential may go, and set are the values of the source's config
+	// that are the account's own, if that can be set.
+	to  string
+	set map[string]string
 	// unreadable is why the credential cannot be opened; nil if it was.
 	unreadable error
 }
@@ -55,7 +59,11 @@ func (c *accountCache) get(ctx context.Context, id int64) (account, error) {
 		return account{}, err
 	}
 	token, unreadable := c.vault.Open(sealed, CredentialOwner(stored.Source, stored.Login))
-	a = account{stored, token, unreadable}
+	bound, wrong := parseBinding(token)
+	if unreadable == nil {
+		unreadable = wrong
+	}
+	a = account{stored, bound.Token, bound.To, bound.Set, unreadable}
 	c.mu.Lock()
 	if c.forgotten == before {
 		c.byID[id] = a

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -81,6 +82,7 @@ func (c *core) Watch() (changed <-chan struct{}, end func()) { return c.watchers
 func (c *core) source(name string) (source.Source, error) {
 	src, ok := c.sources[name]
 	if !ok {
+		c.cfg.Unknown(name)
 		return nil, domain.Errorf(domain.CodeInvalid, "there is no source of that name; GET /api/v1/sources lists them")
 	}
 	return src, nil
@@ -96,20 +98,25 @@ func (c *core) jobContext(ctx context.Context, job domain.Job) (account, runInfo
 	if err != nil {
 		return account{}, runInfo{}, nil, err
 	}
-	src, ok := c.sources[run.Source]
-	if !ok {
-		return account{}, runInfo{}, nil, domain.Errorf(domain.CodeInvalid, "there is no source %q", run.Source)
+	src, err := c.sourceOf(a)
+	if domain.CodeOf(err) == domain.CodeConflict {
+		a.unreadable, err = cmp.Or(a.unreadable, err), nil
 	}
-	return a, run, src, nil
+	return a, run, src, err
 }
 
 // buildCall adds what earlier runs left: the cursors and the stored page. Without
 // the page the request is merely unconditional, so a failure to read it does
 // not stop the call.
 func (c *core) buildCall(ctx context.Context, run runInfo, job domain.Job) source.Call {
-	call := source.Call{Run: run.Run, Job: job, Cursors: run.cursors, Since: run.cursors[job.Type+" "+job.Resource]}
-	conditional, ok := c.sources[run.Source].(source.Conditional)
-	if !ok || len(run.cursors) == 0 {
+	src := c.sources[run.Source]
+	call := source.Call{Run: run.Run, Job: job, Cursors: run.cursors, Since: run.cursors[job.Type+" "+job.Resource], Shared: c.sharedFor(run)}
+	conditional, ok := src.(source.Conditional)
+	if !ok {
+		return call
+	}
+	// In a first run there are no pages but those that were copied in it.
+	if sharer, ok := src.(source.Sharer); len(run.cursors) == 0 && (!ok || !sharer.Adopted(job.JobSpec)) {
 		return call
 	}
 	key := conditional.StoredKey(job.JobSpec)

@@ -69,6 +69,9 @@ func (dr *dryRunner) DryRun(ctx context.Context, s Signup) (DryRun, error) {
 	if err != nil {
 		return DryRun{}, err
 	}
+	if src, err = dr.sourceOf(a); err != nil {
+		return DryRun{}, err
+	}
 	t := &trialRun{dryRunner: dr, source: src, account: a, began: dr.cfg.Now(), seen: map[string]bool{}, found: map[document.Key]bool{}, buckets: map[string]*state.Outlook{}, prices: map[string]int64{}}
 	t.run.Run = domain.Run{AccountID: a.ID, Source: s.Source, Login: s.Login, Trigger: domain.TriggerManual, Priority: domain.PriorityLow,
 		Status: domain.RunRunning, Anchor: t.began}
@@ -106,12 +109,15 @@ func (dr *dryRunner) dryRunAccount(ctx context.Context, src source.Source, s Sig
 	a := account{Account: stored}
 	switch {
 	case err == nil:
-		if a, err = dr.accounts.get(ctx, stored.ID); err != nil || s.Token == "" || s.Token == a.token {
+		if a, err = dr.accounts.get(ctx, stored.ID); err != nil || s.Set == nil && (s.Token == "" || s.Token == a.token) {
 			return a, err
+		}
+		if s.Set == nil {
+			s.Set = a.set
 		}
 	case domain.CodeOf(err) != domain.CodeNotFound:
 		return a, err
-	case s.Token == "":
+	case orPublic(src, s.Token) == "":
 		return a, domain.Errorf(domain.CodeInvalid, "account %s needs a token", s.Login)
 	}
 	if checker, ok := src.(source.CredentialChecker); ok {
@@ -119,13 +125,27 @@ func (dr *dryRunner) dryRunAccount(ctx context.Context, src source.Source, s Sig
 			return a, err
 		}
 	}
-	a.Source, a.Login, a.token, a.Owner = s.Source, s.Login, s.Token, dr.Vault.Name(s.Source+":"+s.Token)
+	if of, ok := src.(source.Bound); ok {
+		if src, err = of.With(s.Set); err != nil {
+			return a, err
+		}
+	}
+	s.Token = orPublic(src, s.Token)
+	plain, name, err := dr.bind(src, s)
+	if err != nil {
+		return a, err
+	}
+	bound, err := parseBinding(plain)
+	if err != nil {
+		return a, err
+	}
+	a.Source, a.Login, a.token, a.to, a.set, a.Owner = s.Source, s.Login, s.Token, bound.To, bound.Set, dr.Vault.Name(name)
 	others, err := dr.accounts.active(ctx)
 	if err != nil {
 		return a, err
 	}
 	for _, other := range others {
-		if other.Source == s.Source && other.token == s.Token {
+		if other.Source == s.Source && other.token == s.Token && other.to == a.to {
 			a.Owner, a.Floor, a.Hours = other.Owner, other.Floor, other.Hours
 		}
 	}
@@ -183,6 +203,8 @@ func (t *trialRun) discover(ctx context.Context, spec domain.JobSpec) error {
 			return err
 		}
 		call := t.buildCall(ctx, t.run, domain.Job{JobSpec: spec, AccountID: t.account.ID, Status: domain.JobRunning})
+		// Nobody is to wait for what is not done.
+		call.Shared = nil
 		call.Token = t.account.token
 		t.counters.Calls.Add(1)
 		r := t.source.Call(ctx, call)
@@ -219,6 +241,7 @@ func (t *trialRun) learn(spec domain.JobSpec, r source.Result) {
 // reserve asks for a call. If it has to be waited for, Wait says until when.
 func (t *trialRun) reserve(ctx context.Context, spec domain.JobSpec) (quota.Permit, error) {
 	for patience := t.cfg.Now().Add(dryRunPatience); ; {
+		asked := t.cfg.Now()
 		d, err := t.permits.reserveFrom(ctx, t.source, spec, domain.PriorityHigh, t.account)
 		if err != nil {
 			return quota.Permit{}, err
@@ -230,7 +253,11 @@ func (t *trialRun) reserve(ctx context.Context, spec domain.JobSpec) (quota.Perm
 					return quota.Permit{}, err
 				}
 			}
-			return d.Permit, nil
+			if !olderThan(staleGrant, asked, t.cfg.Now()) {
+				return d.Permit, nil
+			}
+			t.permits.refund(ctx, d.Permit)
+			continue
 		}
 		if d.RetryAt.After(patience) || !backoff.Sleep(ctx, d.RetryAt.Sub(t.cfg.Now())) {
 			t.Wait = &LaneWait{Lane: dispatch.Lane(t.account.Owner, spec.Bucket), Wait: Wait{Reason: string(d.Reason), Until: d.RetryAt}}

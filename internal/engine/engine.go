@@ -64,6 +64,9 @@ type Ports struct {
 	// Documents is set when documents live in a store of their own; they are
 	// then written before the outcome. Nil means that they travel with it.
 	Documents document.Writer
+	// Collected reads what was collected, wherever it is stored; nil means that no
+	// account copies from another.
+	Collected document.Reader
 	// Feed is the documents' log of changes; nil if they have none.
 	Feed     document.Feed
 	Dispatch dispatch.Dispatcher
@@ -140,6 +143,9 @@ type Config struct {
 	Tracer *traces.Tracer
 	// Notices is told what people should hear of; nil is nobody.
 	Notices Notices
+	// Unknown is told of sources that accounts have and this process has not; nil is
+	// nobody. It does not wait.
+	Unknown func(source string)
 	// Random yields jitter in [0,1); default math/rand.
 	Random func() float64
 	Log    *slog.Logger
@@ -162,6 +168,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Random == nil {
 		c.Random = rand.Float64
+	}
+	if c.Unknown == nil {
+		c.Unknown = func(string) {}
 	}
 	if c.Notices == nil {
 		c.Notices = noNotices{}

@@ -62,6 +62,41 @@ func (dr *dryRunner) Inspect(ctx context.Context, s Signup) (source.Allowance, e
 	return judge(r, found, a.ID != 0)
 }
 
+// Permit reserves a call that somebody else makes; what its answer means is to be told.
+type Permit = func(context.Context, domain.JobSpec) (answered func(source.Result) error, err error)
+
+// Trial lets somebody make a few calls to a source, with the credential that is given or
+// that of an account: each is reserved and counted as those of runs are. Nothing is
+// stored.
+func (dr *dryRunner) Trial(ctx context.Context, s Signup, use func(src source.Source, token string, permit Permit) error) error {
+	src, err := dr.source(s.Source)
+	if err != nil {
+		return err
+	}
+	if err := src.CheckLogin(s.Login); err != nil {
+		return err
+	}
+	a, err := dr.dryRunAccount(ctx, src, s)
+	if err != nil {
+		return err
+	}
+	if src, err = dr.sourceOf(a); err != nil {
+		return err
+	}
+	t := &trialRun{dryRunner: dr, source: src, account: a, began: dr.cfg.Now()}
+	return use(src, a.token, func(ctx context.Context, spec domain.JobSpec) (func(source.Result) error, error) {
+		permit, err := t.reserve(ctx, spec)
+		if err != nil {
+			return nil, err
+		}
+		if t.Wait != nil {
+			return nil, domain.Errorf(domain.CodeUnavailable, "the ration is used up: %s until %s", t.Wait.Reason, t.Wait.Until.UTC().Format(time.RFC3339))
+		}
+		t.counters.Calls.Add(1)
+		return func(r source.Result) error { return t.countCall(ctx, permit, r) }, nil
+	})
+}
+
 // judge says what an inspection found.
 func judge(r source.Result, found source.Allowance, known bool) (source.Allowance, error) {
 	switch {

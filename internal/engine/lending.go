@@ -187,5 +187,8 @@ func (ps *permits) endPermit(ctx context.Context, p quota.Permit, r quota.Respon
 }
 
 func (ps *permits) refund(ctx context.Context, p quota.Permit) {
+	if p.Owner == "" {
+		return // of a job that makes no call
+	}
 	ps.endPermit(ctx, p, quota.Response{}, true)
 }

@@ -34,6 +34,9 @@ func (op *outcomePolicy) toOutcome(ctx context.Context, b *claimedJob, r source.
 	r.RetryAfter = min(r.RetryAfter, quota.LongestPark)
 	r.Quota.RetryAfter = max(r.Quota.RetryAfter, ownerBackoff(r))
 	r.Quota.Succeeded = r.Verdict == source.Done
+	if b.local {
+		return op.localOutcome(b, r)
+	}
 	lent := b.caller.ID != b.job.AccountID
 	if r.Verdict == source.PauseAccount && lent {
 		// Before the permit is given back, with which others might be lent it.
@@ -63,6 +66,16 @@ func (op *outcomePolicy) toOutcome(ctx context.Context, b *claimedJob, r source.
 			w.Reason = r.Failure.Message
 		}
 		op.delivery.closeLane(ctx, b.lease.Lane, w)
+	}
+	return o
+}
+
+// localOutcome is toOutcome for a job that makes no call: there is no permit, and what
+// it waits for is nothing that others of its lane wait for.
+func (op *outcomePolicy) localOutcome(b *claimedJob, r source.Result) state.Outcome {
+	o := op.applyRetryPolicy(b.lease.Lane, b.job, r)
+	if r.WaitsFor != "" && o.To == domain.JobReady {
+		op.waits.set(localWait(b.lease.Lane, b.job.RunID), Wait{Reason: r.WaitsFor, Until: o.NotBefore})
 	}
 	return o
 }

@@ -36,6 +36,7 @@ type pool struct {
 	chores   choreHandler
 	rows     *rowCache
 	renewer  *renewer
+	expects  *expecter
 
 	// averageTurn is how long a worker took for a job of late, in nanoseconds.
 	averageTurn atomic.Int64
@@ -51,6 +52,7 @@ func newPool(c *core, d *delivery, control *runControl, planner *harvestPlanner,
 		policy:  newOutcomePolicy(c, d, ps, control),
 		commits: newCommitter(c, d, control, rows),
 		renewer: newRenewer(c.Dispatch, c.cfg),
+		expects: newExpecter(c),
 	}
 }
 

@@ -115,8 +115,10 @@ func (fc *forecaster) Progress(ctx context.Context, run domain.Run) (Progress, e
 	if w, ok := waits[waitStore]; ok {
 		p.Waits = append(p.Waits, LaneWait{Lane: waitStore, Wait: w})
 	}
+	local := dispatch.Lane(a.Owner, domain.LocalBucket)
 	for _, lane := range slices.Sorted(maps.Keys(waits)) {
-		if strings.HasPrefix(lane, dispatch.Lane(a.Owner, "")) {
+		others := strings.HasPrefix(lane, local) && lane != localWait(local, run.ID)
+		if strings.HasPrefix(lane, dispatch.Lane(a.Owner, "")) && !others {
 			p.Waits = append(p.Waits, LaneWait{Lane: lane, Wait: waits[lane]})
 		}
 	}

@@ -22,6 +22,9 @@ type requests struct {
 // Signup names an account to collect and the credential to do it with.
 type Signup struct {
 	Source, Login, Token string
+	// Set are values of the source's config that are the account's own; nil keeps those
+	// that it has.
+	Set map[string]string
 }
 
 // CredentialOwner is the record a credential is sealed for.
@@ -38,7 +41,14 @@ func (r *requests) PutAccount(ctx context.Context, s Signup) (domain.Account, er
 	if err := src.CheckLogin(s.Login); err != nil {
 		return domain.Account{}, err
 	}
-	if s.Token == "" {
+	before, err := r.stored(ctx, s)
+	if err != nil {
+		return domain.Account{}, err
+	}
+	if s, src, err = r.complete(s, before); err != nil {
+		return domain.Account{}, err
+	}
+	if s.Token = orPublic(src, s.Token); s.Token == "" {
 		return domain.Account{}, domain.Errorf(domain.CodeInvalid, "account %s needs a token", s.Login)
 	}
 	if checker, ok := src.(source.CredentialChecker); ok {
@@ -46,19 +56,16 @@ func (r *requests) PutAccount(ctx context.Context, s Signup) (domain.Account, er
 			return domain.Account{}, err
 		}
 	}
-	sealed, err := r.Vault.Seal(s.Token, CredentialOwner(s.Source, s.Login))
+	plain, name, err := r.bind(src, s)
 	if err != nil {
 		return domain.Account{}, err
 	}
-	before, err := r.State.Accounts.AccountByLogin(ctx, s.Source, s.Login)
-	if err != nil && domain.CodeOf(err) != domain.CodeNotFound {
-		return domain.Account{}, err
-	}
-	if err := refusePurged(before); err != nil {
+	sealed, err := r.Vault.Seal(plain, CredentialOwner(s.Source, s.Login))
+	if err != nil {
 		return domain.Account{}, err
 	}
 	a, err := r.State.Accounts.PutAccount(ctx, state.AccountSpec{
-		Source: s.Source, Login: s.Login, Name: r.Vault.Name(s.Source + ":" + s.Token), Credential: sealed,
+		Source: s.Source, Login: s.Login, Name: r.Vault.Name(name), Credential: sealed,
 	})
 	if err != nil {
 		return domain.Account{}, err
@@ -71,6 +78,21 @@ func (r *requests) PutAccount(ctx context.Context, s Signup) (domain.Account, er
 		return domain.Account{}, err
 	}
 	return a, nil
+}
+
+// stored is an account as it is, if it is there and was not purged.
+func (r *requests) stored(ctx context.Context, s Signup) (account, error) {
+	before, err := r.State.Accounts.AccountByLogin(ctx, s.Source, s.Login)
+	if domain.CodeOf(err) == domain.CodeNotFound {
+		return account{}, nil
+	}
+	if err == nil {
+		err = refusePurged(before)
+	}
+	if err != nil {
+		return account{}, err
+	}
+	return r.accounts.get(ctx, before.ID)
 }
 
 // Signup stores an account and starts its first run.

@@ -196,11 +196,14 @@ func (r *runControl) planRunSoon(ctx context.Context, run domain.Run, done func(
 
 // planRun creates a run's first jobs. It can be repeated after an interruption.
 func (r *runControl) planRun(ctx context.Context, run domain.Run) error {
-	src, err := r.source(run.Source)
+	if _, err := r.source(run.Source); err != nil {
+		return err
+	}
+	a, err := r.accounts.get(ctx, run.AccountID)
 	if err != nil {
 		return err
 	}
-	specs, err := src.Plan(run)
+	specs, err := r.plan(a, run)
 	if err != nil {
 		ended, failErr := r.State.Runs.FailRun(ctx, run.ID, err.Error())
 		if failErr != nil {
@@ -217,6 +220,15 @@ func (r *runControl) planRun(ctx context.Context, run domain.Run) error {
 		logs.CorrelationAttribute, r.originOf(ctx, run.ID).ID)
 	r.watchers.Notify()
 	return r.delivery.pushJobs(ctx, refs)
+}
+
+// plan are the first jobs of a run.
+func (r *runControl) plan(a account, run domain.Run) ([]domain.JobSpec, error) {
+	src, err := r.sourceOf(a)
+	if err != nil {
+		return nil, err
+	}
+	return src.Plan(run)
 }
 
 // CancelRun ends a run; calls under way finish and their results are dropped.
@@ -249,18 +261,24 @@ func (r *runControl) PauseAccount(ctx context.Context, id int64, reason string) 
 	return r.Dispatch.Remove(ctx, dispatch.JobIDs(ids)...)
 }
 
-// pauseUnreadable pauses an account whose credential cannot be opened, and
-// says why; it returns nil if it can be.
+// pauseUnreadable pauses an account whose credential cannot be opened, or must not be
+// shown where its source is now, and says why; it returns nil if it can be used.
 func (r *runControl) pauseUnreadable(ctx context.Context, id int64) error {
 	a, err := r.accounts.get(ctx, id)
-	if err != nil || a.unreadable == nil {
+	if err != nil {
 		return err
 	}
-	r.cfg.Log.Error("an account was paused: its credential cannot be opened", "account", a.ID, "login", a.Login, "error", a.unreadable)
-	if err := r.PauseAccount(ctx, id, a.unreadable.Error()); err != nil {
+	why := a.unreadable
+	if why == nil {
+		if _, why = r.sourceOf(a); domain.CodeOf(why) != domain.CodeConflict {
+			return why
+		}
+	}
+	r.cfg.Log.Error("an account was paused: its credential cannot be used", "account", a.ID, "login", a.Login, "error", why)
+	if err := r.PauseAccount(ctx, id, why.Error()); err != nil {
 		return fmt.Errorf("pause account %s: %w", a.Login, err)
 	}
-	return a.unreadable
+	return why
 }
 
 // storeRunEnd moves a run to its last state.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,10 @@ type waitReasons struct {
 func newWaitReasons(now func() time.Time) *waitReasons {
 	return &waitReasons{now: now, byLane: map[string]Wait{}}
 }
+
+// localWait names what a job waits for that makes no call: it is its run's own, and no
+// lane's.
+func localWait(lane string, run int64) string { return lane + ":" + strconv.FormatInt(run, 10) }
 
 // set notes a wait. A lane that is closed until later stays so, as dispatch sees it
 // (dispatch.Dispatcher.Park): what it waits for is the later one. The store's wait is

@@ -18,10 +18,14 @@ import (
 type claimedJob struct {
 	task
 	permit quota.Permit
+	// asked is when the permit was asked for.
+	asked time.Time
 	// caller is the account whose credential makes the call.
 	caller account
 	source source.Source
 	call   source.Call
+	// local says that no call is made.
+	local bool
 }
 
 // runWorker is one worker: one call at a time until the feeder stops. While the
@@ -41,13 +45,15 @@ func (p *pool) runWorker(feed, hard context.Context) {
 				continue
 			}
 		}
-		if feed.Err() != nil {
+		if feed.Err() != nil || olderThan(staleGrant, next.asked, p.cfg.Now()) {
 			p.handBackClaimed(hard, next)
 			next = nil
 			continue
 		}
 		began := p.cfg.Now()
-		p.counters.Calls.Add(1)
+		if !next.local {
+			p.counters.Calls.Add(1)
+		}
 		p.startSpan(hard, next)
 		result := p.call(hard, next)
 		answered := p.cfg.Now()
@@ -57,11 +63,25 @@ func (p *pool) runWorker(feed, hard context.Context) {
 		next.span.End()
 		p.freeSlot(next.lease)
 		p.recordTurn(next, Turn{Verdict: result.Verdict, To: outcome.To, Began: began, Answered: answered, Ended: p.cfg.Now()})
+		p.expects.look(hard, next.job.RunID)
 		next = nil
 		if prepared {
 			next = <-ahead.jobs
 		}
 	}
+}
+
+// staleGrant is how old a grant may be when its call is about to be made. Keepers
+// that lose what they know take calls of before to be over after half a minute, and
+// holders of permits to be gone after some minutes. A process that stood still
+// meanwhile, or waited for its database, would make its call in a window that has
+// no place for it.
+const staleGrant = 10 * time.Second
+
+// olderThan tells whether more than d passed between two instants, by the clock
+// that may be set or by the one that stands still while a machine sleeps.
+func olderThan(d time.Duration, from, to time.Time) bool {
+	return max(to.Sub(from), to.Round(0).Sub(from.Round(0))) > d
 }
 
 // startSpan begins the span of a job, below that of the request which began its
@@ -166,7 +186,11 @@ func (p *pool) reserveAndClaim(ctx context.Context, t task) *claimedJob {
 		p.pauseForCredential(ctx, t)
 		return nil
 	}
-	decision, err := p.permits.reserve(ctx, src, t.job.JobSpec, t.lease.Priority, account)
+	asked, local := p.cfg.Now(), t.job.Bucket == domain.LocalBucket
+	decision := offer{Decision: quota.Decision{Granted: true}, caller: account}
+	if !local {
+		decision, err = p.permits.reserve(ctx, src, t.job.JobSpec, t.lease.Priority, account)
+	}
 	if err != nil {
 		p.delivery.postpone(ctx, t, "the quota keeper did not answer for a job; trying again soon", err)
 		return nil
@@ -175,8 +199,8 @@ func (p *pool) reserveAndClaim(ctx context.Context, t task) *claimedJob {
 		p.parkOwner(ctx, t, account, decision)
 		return nil
 	}
-	err = p.State.Jobs.Claim(ctx, state.Claim{Job: t.job.ID, Attempt: t.job.Attempt, Account: account.Version, At: p.cfg.Now(), Window: decision.Window})
-	if err != nil {
+	claim := state.Claim{Job: t.job.ID, Attempt: t.job.Attempt, Account: account.Version, At: p.cfg.Now(), Local: local, Window: decision.Window}
+	if err = p.State.Jobs.Claim(ctx, claim); err != nil {
 		p.permits.refund(ctx, decision.Permit)
 		p.claimFailed(ctx, t, err)
 		return nil
@@ -195,7 +219,7 @@ func (p *pool) reserveAndClaim(ctx context.Context, t task) *claimedJob {
 	t.job.Attempt++
 	call := p.buildCall(ctx, run, t.job)
 	call.Token = decision.caller.token
-	return &claimedJob{task: t, permit: decision.Permit, caller: decision.caller, source: src, call: call}
+	return &claimedJob{task: t, permit: decision.Permit, asked: asked, caller: decision.caller, source: src, call: call, local: local}
 }
 
 // pauseForCredential pauses the account of a job whose credential cannot be opened, and

@@ -28,6 +28,19 @@ var abouts = map[string]string{
 	"query-sql": "The statement is one SELECT in the SQL of the store, on the views that docs/sql.md lists; whatever else it reads or calls is refused by the " +
 		"engine of the store. It has 25 seconds, and nothing is noted in the audit log: it changes nothing.",
 
+	"list-processes": "Each is asked, and has half a second to answer. One that was there and does not answer is listed for a day, with answers: false; one that was " +
+		"stopped properly is not. In an installation of one process the list has one.",
+	"list-backends": "Figures are those of the backend unless their names say that they are of this process. One that does not answer has an error instead; addresses have no secrets.",
+	"list-sources":  "All are in the answer. A shipped one is collected once it is added: give its file to POST /api/v1/sources.",
+	"get-source":    "The file is as it was added; what runs ask for is made of it. Credentials are of accounts, and in no file.",
+	"check-source":  "Every mistake is told with its line and what to write instead. No call is made, nothing is stored, and nothing is noted in the audit log.",
+	"add-source": "The file is kept beside the state, for all processes, which take it up without being started again: requests wait meanwhile, event streams end and are to be " +
+		"opened again. If there is one of the name its file is changed, for all accounts; a run under way goes on by the new one. Columns keep their types. The " +
+		"same file again changes nothing, and answers 200. The service will call the host that the file names, with the credentials that are given for it: any host, also of its own network.",
+	"probe-source": "The calls are a second apart, draw on the rations as those of runs do, and show the credential to the source's own host alone. What they showed is kept for 90 days.",
+	"remove-source": "One that has accounts is refused, as nobody could say what their documents are: purge the accounts first. What is built in, shipped or named by the settings " +
+		"cannot be removed.",
+
 	"list-queries": "There are 1,000 at most, and all are in the answer. They are kept beside the state, for all processes and people.",
 	"get-query":    "Its statement is run with POST /api/v1/sql.",
 	"save-query":   "The statement is not tried: what is wrong with it is told when it is run. Who may operate saves and removes; who may read runs.",

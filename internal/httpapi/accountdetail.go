@@ -25,13 +25,14 @@ type Purger interface {
 type accountDetailRoutes struct {
 	*common
 	accountFinder
-	schedules *scheduleRoutes
-	quotas    *quotaRoutes
-	Reader    AccountReader
-	Lists     ListReader
-	Observer  Observer
-	Documents document.Reader
-	Purger    Purger
+	schedules   *scheduleRoutes
+	quotas      *quotaRoutes
+	Reader      AccountReader
+	Lists       ListReader
+	Observer    Observer
+	Documents   document.Reader
+	Purger      Purger
+	Credentials AccountKeeper
 }
 
 func (s *accountDetailRoutes) registerAccountDetails(api huma.API) {
@@ -86,6 +87,11 @@ func (s *accountDetailRoutes) getAccount(ctx context.Context, in *accountRef) (*
 	}
 	for kind, n := range counts {
 		d.Documents[string(kind)] = n
+	}
+	if a.State != domain.AccountPurged {
+		if d.CredentialFor, d.Set, err = s.Credentials.Binding(ctx, a.ID); err != nil {
+			return nil, err
+		}
 	}
 	err = s.lastRun(ctx, &d)
 	return &body[wire.AccountDetail]{d}, err

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -104,10 +106,14 @@ func (s *accountRoutes) setAccount(ctx context.Context, in *setAccountInput) (*b
 		}
 	}
 	var found *source.Allowance
-	if in.Body.Token != nil {
-		access.About(ctx, "with a new credential")
-		renewed := engine.Signup{Source: account.Source, Login: account.Login, Token: *in.Body.Token}
-		if found, err = s.inspect(ctx, renewed, in.Body.Check == nil || *in.Body.Check); err != nil {
+	if in.Body.Token != nil || in.Body.Set != nil {
+		renewed := engine.Signup{Source: account.Source, Login: account.Login, Set: in.Body.Set}
+		if in.Body.Token != nil {
+			access.About(ctx, "with a new credential")
+			renewed.Token = *in.Body.Token
+		}
+		access.About(ctx, aboutSet(in.Body.Set))
+		if found, err = s.inspect(ctx, renewed, in.Body.Token != nil && (in.Body.Check == nil || *in.Body.Check)); err != nil {
 			return nil, err
 		}
 		if _, err = s.Orchestrator.PutAccount(ctx, renewed); err != nil {
@@ -137,6 +143,14 @@ func (s *accountRoutes) inspect(ctx context.Context, signup engine.Signup, wante
 	return &found, nil
 }
 
+// aboutSet says which values are set.
+func aboutSet(set map[string]string) (text string) {
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		text += " " + name + "=" + set[name]
+	}
+	return text
+}
+
 type signupOutput struct {
 	Status int
 	Body   wire.SignupAnswer
@@ -144,8 +158,8 @@ type signupOutput struct {
 
 func (s *accountRoutes) signup(ctx context.Context, in *body[wire.SignupRequest]) (*signupOutput, error) {
 	req := in.Body
-	access.About(ctx, req.Source+"/"+req.Login)
-	signup := engine.Signup{Source: req.Source, Login: req.Login, Token: req.Token}
+	access.About(ctx, req.Source+"/"+req.Login+aboutSet(req.Set))
+	signup := engine.Signup{Source: req.Source, Login: req.Login, Token: req.Token, Set: req.Set}
 	later := req.Start != nil && !*req.Start
 	found, err := s.inspect(ctx, signup, req.Check == nil && later || req.Check != nil && *req.Check)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"sluice/internal/catalogue"
 	"sluice/internal/httpapi/wire"
 )
 
@@ -29,8 +30,20 @@ var bodies = map[string]any{
 	"restore-archive":  wire.ArchiveRestoreRequest{Source: "maplestory", From: exampleDay, To: exampleDay},
 	"query-sql":        wire.SQLRequest{Query: "SELECT account, count(*) AS commits FROM commits GROUP BY account", Limit: 100},
 	"save-query":       wire.QueryRequest{Query: "SELECT account, count(*) AS commits FROM commits GROUP BY account", About: "Commits of each account"},
+	"add-source":       catalogue.Addition{File: exampleFile},
+	"probe-source":     wire.SourceProbe{Target: "acme"},
+	"check-source":     wire.SourceCheck{File: exampleFile},
 	"github-hook":      `{"action":"opened","repository":{"owner":{"login":"octocat"}}}`,
 }
+
+// exampleFile describes a source.
+const exampleFile = `source: shop
+base: https://shop.example/v1
+auth: bearer
+ration: {all: {per: key, calls: 60, every: 1m, shape: sliding}}
+streams:
+  orders: {get: /orders, page: {type: page, param: page, total: total}, records: items, key: id}
+`
 
 const (
 	exampleInstant = "2026-10-16T09:00:00Z"
@@ -56,7 +69,7 @@ var pathSamples = []struct {
 	value any
 }{
 	{"/api/v1/accounts/", "octocat"}, {"/api/v1/stats/", "octocat"}, {"/api/v1/quota/", "octocat"}, {"/api/v1/runs/", 12}, {"/api/v1/jobs/", 345},
-	{"/api/v1/timers/", "trial-ends:42"}, {"/api/v1/queries/", "commits-by-account"}, {"/api/v1/dlq/", exampleLetter},
+	{"/api/v1/timers/", "trial-ends:42"}, {"/api/v1/queries/", "commits-by-account"}, {"/api/v1/sources/", "shop"}, {"/api/v1/dlq/", exampleLetter},
 }
 
 // giveExamples gives an operation examples of what it is sent and what it

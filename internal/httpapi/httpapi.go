@@ -8,8 +8,8 @@
 //   - httpapi.go: what the API needs (Deps), and how it is put together (New).
 //   - A file for each group of routes, with a type that has what the group needs:
 //     accounts.go, schedules.go, runs.go, jobs.go, quota.go, stats.go, export.go,
-//     documents.go, changes.go, sql.go, saved.go, search.go, timers.go and completions.go, snapshots.go, deadletters.go, archive*.go,
-//     hooks.go, events.go, probes.go, debug.go.
+//     documents.go, changes.go, sql.go, saved.go, catalogue.go, search.go, timers.go and completions.go, snapshots.go, deadletters.go, archive*.go,
+//     hooks.go, events.go, probes.go, fleet.go, debug.go.
 //   - bodies.go: bodies as they must be; unread.go: those that nobody reads.
 //   - problem.go and problemkinds.go: errors as problems; stream.go: server-sent
 //     events; once.go: requests with a key; requests.go: the log of requests;
@@ -64,6 +64,7 @@ type AccountKeeper interface {
 	PauseAccount(ctx context.Context, id int64, reason string) error
 	ResumeAccount(ctx context.Context, id int64) error
 	ReserveForOwner(ctx context.Context, id int64, floor int, hours domain.Hours) (domain.Account, error)
+	Binding(ctx context.Context, id int64) (to string, set map[string]string, err error)
 }
 
 // RunKeeper starts and cancels runs, and retries their jobs.
@@ -149,6 +150,8 @@ type Deps struct {
 	Sinks Sinks
 	// Archive may be nil; it needs Refreshes.
 	Archive Archive
+	// Fleet knows the other processes and what all work with; nil is nobody.
+	Fleet Fleet
 	// Redis tells about the Redis in use; nil if there is none.
 	Redis func(ctx context.Context) (any, error)
 	// Metrics serves /metrics; nil leaves the path out.
@@ -167,6 +170,8 @@ type Deps struct {
 	// Sources are what is collected; the first is where an account is looked up
 	// whose source is not named.
 	Sources []source.Description
+	// Catalogue lists sources and changes which there are; nil leaves that out.
+	Catalogue Catalogue
 	// HookSecrets are what the upstreams of sources sign their webhooks with, by
 	// the name of the source; without one they are refused.
 	HookSecrets map[string]string
@@ -272,7 +277,7 @@ func (s *server) registerGroups(api huma.API, d Deps) {
 	quotas := &quotaRoutes{c, find, d.Reader, d.Quota, d.Observer, d.Orchestrator}
 	schedules := &scheduleRoutes{c, find, d.Reader, d.Orchestrator}
 	(&accountRoutes{c, find, d.Reader, d.Reader, d.Orchestrator, d.Orchestrator}).registerAccounts(api)
-	(&accountDetailRoutes{c, find, schedules, quotas, d.Reader, d.Reader, d.Observer, d.Documents, d.Orchestrator}).registerAccountDetails(api)
+	(&accountDetailRoutes{c, find, schedules, quotas, d.Reader, d.Reader, d.Observer, d.Documents, d.Orchestrator, d.Orchestrator}).registerAccountDetails(api)
 	(&runRoutes{c, find, d.Reader, d.Reader, d.Observer, d.Orchestrator}).registerRuns(api)
 	(&jobRoutes{c, find, d.Reader, d.Reader, d.Orchestrator}).registerJobs(api)
 	(&bulkRoutes{c, find, d.Orchestrator}).registerBulk(api)
@@ -284,10 +289,12 @@ func (s *server) registerGroups(api huma.API, d Deps) {
 	lists.registerDocuments(api)
 	(&changeRoutes{c, find, d.Reader, d.Observer, d.Feed}).registerChanges(api)
 	(&sqlRoutes{c, d.Queries}).registerSQL(api)
+	(&sourceRoutes{c, d.Catalogue}).registerSources(api)
 	(&savedRoutes{c, query.NewSaved(d.Records, time.Now)}).registerSaved(api)
 	(&searchRoutes{c, find, d.Search}).registerSearch(api)
 	(&timerRoutes{c, d.Timers}).registerTimers(api)
 	(&debugRoutes{c, d.Redis}).registerDebug(api)
+	(&fleetRoutes{c, d.Fleet}).registerFleet(api)
 	schedules.registerSchedules(api)
 	(&hookRoutes{c, d.Orchestrator, d.HookSecrets, make(chan struct{}, largeHooks)}).registerHooks(api)
 	(&archiveRoutes{c, d.Archive, d.Refreshes}).registerArchive(api)

@@ -9,10 +9,15 @@ type Lifecycle struct {
 	ready    bool
 	stopped  bool
 	stopping chan struct{}
+	// streams is closed when event streams are to end.
+	streams chan struct{}
+	ended   bool
 }
 
 // NewLifecycle returns one that is starting.
-func NewLifecycle() *Lifecycle { return &Lifecycle{stopping: make(chan struct{})} }
+func NewLifecycle() *Lifecycle {
+	return &Lifecycle{stopping: make(chan struct{}), streams: make(chan struct{})}
+}
 
 // Ready says that the service has started.
 func (l *Lifecycle) Ready() {
@@ -29,6 +34,23 @@ func (l *Lifecycle) Stopping() {
 	if !l.stopped {
 		l.stopped = true
 		close(l.stopping)
+	}
+	l.endStreams()
+}
+
+// EndStreams ends event streams, whose readers come again; all else may end by itself.
+// It may be called twice.
+func (l *Lifecycle) EndStreams() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.endStreams()
+}
+
+// endStreams is EndStreams for who holds the lock.
+func (l *Lifecycle) endStreams() {
+	if !l.ended {
+		l.ended = true
+		close(l.streams)
 	}
 }
 

@@ -109,7 +109,7 @@ func describeAnswers(op *huma.Operation) {
 
 // alsoAnswers are the statuses of those that answer with another one when the
 // thing was there already.
-var alsoAnswers = map[string]int{"signup": http.StatusOK, "set-timer": http.StatusOK}
+var alsoAnswers = map[string]int{"signup": http.StatusOK, "add-source": http.StatusOK, "set-timer": http.StatusOK}
 
 // describeNulls says of the fields of a request that need not be there that null
 // is as good as leaving them out.
@@ -191,6 +191,7 @@ what to configure.
 // tags are the groups of operations, in the order in which people need them.
 var tags = []*huma.Tag{
 	{Name: "accounts", Description: "Whom data is collected for: their credentials, what is kept back for them, and when they are collected again."},
+	{Name: "sources", Description: "Where data is collected: upstreams that the program knows, or that files describe."},
 	{Name: "runs", Description: "Collections: started by hand, by schedule or by a webhook; one at a time for each account."},
 	{Name: "jobs", Description: "The calls that a run is made of, each of them one call of the upstream."},
 	{Name: "quota", Description: "What upstreams allow, what is left of it, and who waits for it."},

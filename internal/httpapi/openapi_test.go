@@ -14,21 +14,23 @@ import (
 
 // routes is every documented endpoint.
 var routes = []string{
-	"DELETE /api/v1/accounts/{id}", "DELETE /api/v1/queries/{name}", "DELETE /api/v1/timers/{id}", "DELETE /api/v1/tokens/{name}", "GET /api/v1/accounts", "GET /api/v1/accounts/{id}",
-	"GET /api/v1/accounts/{id}/cursors", "GET /api/v1/accounts/{id}/schedule", "GET /api/v1/accounts/{id}/statistics", "GET /api/v1/archive", "GET /api/v1/archive/values",
-	"GET /api/v1/audit", "GET /api/v1/changes", "GET /api/v1/completions", "GET /api/v1/completions/events", "GET /api/v1/dlq", "GET /api/v1/dlq/{id}", "GET /api/v1/documents/{kind}",
-	"GET /api/v1/documents/{kind}/{id}", "GET /api/v1/events",
-	"GET /api/v1/export", "GET /api/v1/jobs", "GET /api/v1/jobs/{id}", "GET /api/v1/monitoring/completion-stats", "GET /api/v1/notifications",
-	"GET /api/v1/queries", "GET /api/v1/queries/{name}", "GET /api/v1/quota", "GET /api/v1/refresh", "GET /api/v1/runs", "GET /api/v1/runs/{id}", "GET /api/v1/runs/{id}/events",
-	"GET /api/v1/search", "GET /api/v1/sinks", "GET /api/v1/sinks/{name}/letters", "GET /api/v1/snapshots/{source}/{key}", "GET /api/v1/snapshots/{source}/{key}/events", "GET /api/v1/stats/accounts/{id}",
-	"GET /api/v1/stats/global", "GET /api/v1/stats/leaderboard", "GET /api/v1/timers", "GET /api/v1/timers/{id}", "GET /api/v1/tokens", "GET /api/v1/whoami",
-	"GET /debug/redis/stats", "GET /livez", "GET /readyz", "PATCH /api/v1/accounts/{id}", "POST /api/v1/accounts", "POST /api/v1/accounts/{id}/pause",
-	"POST /api/v1/accounts/{id}/purge", "POST /api/v1/accounts/{id}/resume", "POST /api/v1/archive/restore", "POST /api/v1/archive/run",
-	"POST /api/v1/archive/verify", "POST /api/v1/dlq/discard", "POST /api/v1/dlq/redrive", "POST /api/v1/dry-runs", "POST /api/v1/hooks/github",
-	"POST /api/v1/jobs/cancel", "POST /api/v1/jobs/retry", "POST /api/v1/jobs/{id}/retry", "POST /api/v1/monitoring/detect-missed-timers", "POST /api/v1/notifications/test",
-	"POST /api/v1/notifications/{id}/retry", "POST /api/v1/quota/{owner}/reset", "POST /api/v1/refresh", "POST /api/v1/runs",
-	"POST /api/v1/runs/cancel", "POST /api/v1/runs/{id}/cancel", "POST /api/v1/runs/{id}/priority", "POST /api/v1/runs/{id}/resume", "POST /api/v1/sinks/sync", "POST /api/v1/sinks/{name}/letters/discard", "POST /api/v1/sinks/{name}/letters/redrive",
-	"POST /api/v1/sql",
+	"DELETE /api/v1/accounts/{id}", "DELETE /api/v1/queries/{name}", "DELETE /api/v1/sources/{name}", "DELETE /api/v1/timers/{id}",
+	"DELETE /api/v1/tokens/{name}", "GET /api/v1/accounts", "GET /api/v1/accounts/{id}", "GET /api/v1/accounts/{id}/cursors",
+	"GET /api/v1/accounts/{id}/schedule", "GET /api/v1/accounts/{id}/statistics", "GET /api/v1/archive", "GET /api/v1/archive/values", "GET /api/v1/audit", "GET /api/v1/backends",
+	"GET /api/v1/changes", "GET /api/v1/completions", "GET /api/v1/completions/events", "GET /api/v1/dlq", "GET /api/v1/dlq/{id}", "GET /api/v1/documents/{kind}",
+	"GET /api/v1/documents/{kind}/{id}", "GET /api/v1/events", "GET /api/v1/export", "GET /api/v1/jobs", "GET /api/v1/jobs/{id}",
+	"GET /api/v1/monitoring/completion-stats", "GET /api/v1/notifications", "GET /api/v1/processes", "GET /api/v1/queries", "GET /api/v1/queries/{name}", "GET /api/v1/quota",
+	"GET /api/v1/refresh", "GET /api/v1/runs", "GET /api/v1/runs/{id}", "GET /api/v1/runs/{id}/events", "GET /api/v1/search", "GET /api/v1/sinks",
+	"GET /api/v1/sinks/{name}/letters", "GET /api/v1/snapshots/{source}/{key}", "GET /api/v1/snapshots/{source}/{key}/events", "GET /api/v1/sources",
+	"GET /api/v1/sources/{name}", "GET /api/v1/stats/accounts/{id}", "GET /api/v1/stats/global", "GET /api/v1/stats/leaderboard", "GET /api/v1/timers",
+	"GET /api/v1/timers/{id}", "GET /api/v1/tokens", "GET /api/v1/whoami", "GET /debug/redis/stats", "GET /livez", "GET /readyz", "PATCH /api/v1/accounts/{id}",
+	"POST /api/v1/accounts", "POST /api/v1/accounts/{id}/pause", "POST /api/v1/accounts/{id}/purge", "POST /api/v1/accounts/{id}/resume",
+	"POST /api/v1/archive/restore", "POST /api/v1/archive/run", "POST /api/v1/archive/verify", "POST /api/v1/dlq/discard", "POST /api/v1/dlq/redrive",
+	"POST /api/v1/dry-runs", "POST /api/v1/hooks/github", "POST /api/v1/jobs/cancel", "POST /api/v1/jobs/retry", "POST /api/v1/jobs/{id}/retry",
+	"POST /api/v1/monitoring/detect-missed-timers", "POST /api/v1/notifications/test", "POST /api/v1/notifications/{id}/retry",
+	"POST /api/v1/quota/{owner}/reset", "POST /api/v1/refresh", "POST /api/v1/runs", "POST /api/v1/runs/cancel", "POST /api/v1/runs/{id}/cancel",
+	"POST /api/v1/runs/{id}/priority", "POST /api/v1/runs/{id}/resume", "POST /api/v1/sinks/sync", "POST /api/v1/sinks/{name}/letters/discard",
+	"POST /api/v1/sinks/{name}/letters/redrive", "POST /api/v1/sources", "POST /api/v1/sources/check", "POST /api/v1/sources/{name}/probe", "POST /api/v1/sql",
 	"POST /api/v1/timers", "POST /api/v1/timers/{id}/redeliver", "POST /api/v1/timers/{id}/reschedule", "POST /api/v1/tokens",
 	"PUT /api/v1/accounts/{id}/schedule", "PUT /api/v1/queries/{name}",
 }
@@ -158,7 +160,7 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 			}
 			keyed := slices.ContainsFunc(op.Parameters, func(p parameter) bool { return p.Name == "Idempotency-Key" })
 			_, streams := op.Responses["200"].Content["text/event-stream"]
-			if want := method == "post" && !streams && !strings.Contains(path, "/hooks/") && path != "/api/v1/sql"; keyed != want {
+			if want := method == "post" && !streams && !strings.Contains(path, "/hooks/") && path != "/api/v1/sql" && path != "/api/v1/sources/check"; keyed != want {
 				t.Errorf("%s takes a key: %v", route, keyed)
 			}
 			if open := op.Security != nil && len(*op.Security) == 0; open != (strings.HasSuffix(path, "z") || strings.Contains(path, "/hooks/")) {

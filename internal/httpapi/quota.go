@@ -113,7 +113,7 @@ func (s *quotaRoutes) withLogins(ctx context.Context, windows []quota.Window) ([
 }
 
 func (s *quotaRoutes) dryRun(ctx context.Context, in *body[wire.DryRunRequest]) (*body[engine.DryRun], error) {
-	found, err := s.Orchestrator.DryRun(ctx, engine.Signup{Source: in.Body.Source, Login: in.Body.Login, Token: in.Body.Token})
+	found, err := s.Orchestrator.DryRun(ctx, engine.Signup{Source: in.Body.Source, Login: in.Body.Login, Token: in.Body.Token, Set: in.Body.Set})
 	return &body[engine.DryRun]{found}, err
 }
 

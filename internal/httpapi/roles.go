@@ -35,6 +35,7 @@ var needed = map[string]access.Role{
 	"GET /api/v1/accounts/{id}/statistics":         access.Read,
 	"GET /api/v1/archive":                          access.Read,
 	"GET /api/v1/archive/values":                   access.Read,
+	"GET /api/v1/backends":                         access.Read,
 	"GET /api/v1/changes":                          access.Read,
 	"GET /api/v1/completions":                      access.Read,
 	"GET /api/v1/completions/events":               access.Read,
@@ -48,6 +49,7 @@ var needed = map[string]access.Role{
 	"GET /api/v1/jobs/{id}":                        access.Read,
 	"GET /api/v1/monitoring/completion-stats":      access.Read,
 	"GET /api/v1/notifications":                    access.Read,
+	"GET /api/v1/processes":                        access.Read,
 	"GET /api/v1/queries":                          access.Read,
 	"GET /api/v1/queries/{name}":                   access.Read,
 	"GET /api/v1/quota":                            access.Read,
@@ -58,6 +60,8 @@ var needed = map[string]access.Role{
 	"GET /api/v1/search":                           access.Read,
 	"GET /api/v1/sinks":                            access.Read,
 	"GET /api/v1/sinks/{name}/letters":             access.Read,
+	"GET /api/v1/sources":                          access.Read,
+	"GET /api/v1/sources/{name}":                   access.Read,
 	"GET /api/v1/snapshots/{source}/{key}":         access.Read,
 	"GET /api/v1/snapshots/{source}/{key}/events":  access.Read,
 	"GET /api/v1/stats/accounts/{id}":              access.Read,
@@ -66,6 +70,7 @@ var needed = map[string]access.Role{
 	"GET /api/v1/timers":                           access.Read,
 	"GET /api/v1/timers/{id}":                      access.Read,
 	"GET /api/v1/whoami":                           access.Read,
+	"POST /api/v1/sources/check":                   access.Read,
 	"POST /api/v1/sql":                             access.Read,
 	"DELETE /api/v1/queries/{name}":                access.Operate,
 	"DELETE /api/v1/timers/{id}":                   access.Operate,
@@ -92,6 +97,7 @@ var needed = map[string]access.Role{
 	"POST /api/v1/runs/{id}/cancel":                access.Operate,
 	"POST /api/v1/runs/{id}/priority":              access.Operate,
 	"POST /api/v1/runs/{id}/resume":                access.Operate,
+	"POST /api/v1/sources/{name}/probe":            access.Operate,
 	"POST /api/v1/timers":                          access.Operate,
 	"POST /api/v1/timers/{id}/redeliver":           access.Operate,
 	"POST /api/v1/timers/{id}/reschedule":          access.Operate,
@@ -107,8 +113,10 @@ var needed = map[string]access.Role{
 	"GET /api/v1/audit":                access.Admin,
 	"GET /api/v1/tokens":               access.Admin,
 	"POST /api/v1/tokens":              access.Admin,
-	// It lets the service connect to what the caller names.
-	"POST /api/v1/sinks/sync": access.Admin,
+	// These let the service connect to what the caller names.
+	"POST /api/v1/sinks/sync":       access.Admin,
+	"POST /api/v1/sources":          access.Admin,
+	"DELETE /api/v1/sources/{name}": access.Admin,
 }
 
 // noRoute is the pattern of whatever no route is for.

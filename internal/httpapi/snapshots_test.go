@@ -19,6 +19,7 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/httpapi"
 	"sluice/internal/httpapi/wire"
+	"sluice/internal/quota/paced"
 	"sluice/internal/quota/rate"
 	"sluice/internal/refresh"
 )
@@ -45,7 +46,7 @@ func newGame(t *testing.T) *game {
 	store, err := sqlite.NewSnapshots(db, refresh.TierOptions{})
 	g.must(err)
 	limits := rate.Limits{Hard: 20_000, Rate: 10_000, Burst: 10_000, LowRate: 9_000, LowBurst: 9_000}
-	keeper, err := memory.NewRate(map[string]rate.Limits{"game": limits}, memory.RateOptions{})
+	keeper, err := paced.New(map[string]rate.Limits{"game": limits}, memory.NewRations(memory.RationsOptions{}), paced.Options{})
 	g.must(err)
 	log := &brokenEvents{sqlite.NewEventLog(db, sqlite.EventLogOptions{Log: slog.New(slog.DiscardHandler)}), g}
 	g.Pipeline, err = refresh.NewPipeline(refresh.Parts{

@@ -68,7 +68,7 @@ func (s *common) rest(ctx context.Context, d time.Duration) bool {
 	case <-timer.C:
 		return true
 	case <-ctx.Done():
-	case <-s.Lifecycle.stopping:
+	case <-s.Lifecycle.streams:
 	}
 	return false
 }
@@ -86,7 +86,7 @@ func (s *common) awaitChange(ctx context.Context, out *eventStream, changed <-ch
 			}
 		case <-ctx.Done():
 			return false
-		case <-s.Lifecycle.stopping:
+		case <-s.Lifecycle.streams:
 			return false
 		}
 	}

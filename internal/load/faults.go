@@ -311,6 +311,9 @@ type faultyUpstream struct {
 	ports
 }
 
+// Unwrap is the upstream behind the faults.
+func (u *faultyUpstream) Unwrap() refresh.Upstream { return u.Upstream }
+
 // Fetch implements refresh.Fetcher. A call that waits here has not been made.
 func (u *faultyUpstream) Fetch(ctx context.Context, key string, sent func()) refresh.Fetched {
 	if err := u.upstream.wait(ctx); err != nil {

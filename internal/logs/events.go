@@ -37,7 +37,7 @@ var events = []Event{
 	{"run.ended", info, "run ended", "a run ended, however: run, login, status, succeeded_jobs, failed_jobs, calls, took", "000 §9.5, run completed"},
 	{"run.planned", info, "the next run of an account is planned", "when an account is collected next, and why: at, priority, reason", ""},
 	{"run.plan_delayed", failed, "a run could not be planned, as the store is unavailable; trying again", "a run waits for the store", ""},
-	{"account.paused", failed, "an account was paused: its credential cannot be opened", "the key does not open the account's credential", ""},
+	{"account.paused", failed, "an account was paused: its credential cannot be used", "the key does not open the account's credential, or it was given for another host than its source says now", ""},
 	{"account.lender_paused", warn, "an account was paused: its lent credential is not accepted", "a credential was refused that was lent to another account", ""},
 
 	{"job.completed", debug, "a job has succeeded", "one call was made and its result is stored: run, job, type, attempt, items, took", "000 §9.5, job completed"},

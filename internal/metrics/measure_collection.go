@@ -45,7 +45,9 @@ type turnObservers struct {
 // Turned implements engine.Observer.
 func (i *Instruments) Turned(t engine.Turn) {
 	o := i.turnsOf(t.Source)
-	at(o.calls[:], int(t.Verdict)).Observe(t.Answered.Sub(t.Began).Seconds())
+	if t.Job.Bucket != domain.LocalBucket {
+		at(o.calls[:], int(t.Verdict)).Observe(t.Answered.Sub(t.Began).Seconds())
+	}
 	at(o.jobs[:], int(t.To)).Observe(t.Ended.Sub(t.Began).Seconds())
 	ready := t.Job.CreatedAt
 	if due := t.Job.NotBefore; !due.IsZero() {

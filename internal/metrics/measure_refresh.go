@@ -20,6 +20,9 @@ func (i *Instruments) Upstream(name string, u refresh.Upstream) refresh.Upstream
 		m.calls[v] = i.call.WithLabelValues(name, v.String())
 	}
 	m.calls[0] = i.call.WithLabelValues(name, "unknown")
+	if chained, ok := u.(source.Chained); ok {
+		return &measuredChained{m, chained}
+	}
 	return m
 }
 
@@ -31,10 +34,28 @@ type measuredUpstream struct {
 	reasons *boundedNames
 }
 
+// Unwrap is the upstream that is measured.
+func (m *measuredUpstream) Unwrap() refresh.Upstream { return m.Upstream }
+
 // Fetch implements refresh.Fetcher.
 func (m *measuredUpstream) Fetch(ctx context.Context, key string, sent func()) refresh.Fetched {
 	began := time.Now()
-	f := m.Upstream.Fetch(ctx, key, sent)
+	return m.fetched(began, m.Upstream.Fetch(ctx, key, sent))
+}
+
+// measuredChained is an upstream whose calls may need other records.
+type measuredChained struct {
+	*measuredUpstream
+	source.Chained
+}
+
+// FetchKnowing implements source.Chained.
+func (m *measuredChained) FetchKnowing(ctx context.Context, key string, known map[string][]byte, sent func()) refresh.Fetched {
+	began := time.Now()
+	return m.fetched(began, m.Chained.FetchKnowing(ctx, key, known, sent))
+}
+
+func (m *measuredUpstream) fetched(began time.Time, f refresh.Fetched) refresh.Fetched {
 	at(m.calls[:], int(f.Verdict)).Observe(time.Since(began).Seconds())
 	if f.Verdict != refresh.FetchDone {
 		reason := f.Code

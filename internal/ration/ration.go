@@ -51,7 +51,19 @@ type Ration struct {
 	// Keep is what stays for the owner, in units, and Use and Low are the shares
 	// that are used at all and by what is not urgent, in percent; zero means 100.
 	Keep, Use, Low int
+	// Reserve is what of it, in units, is left to what is urgent.
+	Reserve int
+	// Hard, of a bucket, is what the upstream grants in any period, wherever that
+	// begins: the bucket paces calls so that no period has more. Whoever does not know
+	// what was taken before waits for one period, and nothing is given back to it.
+	Hard int
+	// Ahead is how much is written down ahead of taking it; by default a hundredth of a
+	// long window, a tenth of a short one.
+	Ahead int
 }
+
+// Unlimited is how much is granted of what is counted for its own sake.
+const Unlimited = 1 << 50
 
 // Dimension is something that a ration is counted by.
 type Dimension string
@@ -142,8 +154,12 @@ func (r *Ration) Check() error {
 		return wrong("only a bucket refills; give shape: bucket, or leave out refill")
 	case r.Use < 0 || r.Use > 100 || r.Low < 0 || r.Low > 100:
 		return wrong("use and low are shares from 1%% to 100%%")
+	case r.Hard != 0 && (r.Shape != Bucket || r.Calls+r.Refill > r.Hard):
+		return wrong("calls (%d) and refill (%d) let more through in one period than the %d that are granted; a bucket that paces has less", r.Calls, r.Refill, r.Hard)
 	case r.Calls > 0 && r.Usable() <= 0:
 		return wrong("keep (%d) and use leave nothing of %d", r.Keep, r.Calls)
+	case r.Reserve < 0 || r.Ahead < 0 || r.Calls > 0 && r.Reserve > r.Usable():
+		return wrong("a reserve of %d is more than the %d that are used; give less", r.Reserve, r.Usable())
 	}
 	for _, d := range r.Per {
 		if !slices.Contains(Dimensions(), d) && d.Header() == "" {
@@ -163,7 +179,7 @@ func (r *Ration) learns() bool {
 func (r *Ration) Usable() int { return share(r.Calls, r.Use) - r.Keep }
 
 // UsableLow is what may be taken of it by what is not urgent.
-func (r *Ration) UsableLow() int { return min(share(r.Calls, r.Low), r.Usable()) }
+func (r *Ration) UsableLow() int { return min(share(r.Calls, r.Low), r.Usable()-r.Reserve) }
 
 func share(n, percent int) int {
 	if percent <= 0 || percent >= 100 {

@@ -207,6 +207,8 @@ func TestCheck(t *testing.T) {
 		"as: one of": func(r *ration.Ration) { r.Read.Reset = h("X-Reset") },
 		"elsewhere":  func(r *ration.Ration) { r.Read.Limit = ration.Field{Header: "L", As: ration.Epoch} },
 		"negative":   func(r *ration.Ration) { r.Cost = -1 }, "how many points": func(r *ration.Ration) { r.Unit = ration.UnitPoints },
+		"is more than":     func(r *ration.Ration) { r.Reserve = 101 },
+		"let more":         func(r *ration.Ration) { r.Shape, r.Refill, r.Hard = ration.Bucket, 50, 149 },
 		"leave out actual": func(r *ration.Ration) { r.Actual = h("X-Cost") },
 		"leave out unit": func(r *ration.Ration) {
 			r.Unit, r.Shape, r.Every = ration.UnitBytes, ration.Concurrent, ration.Period{}

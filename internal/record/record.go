@@ -1,6 +1,6 @@
 // Package record is the port of small named values that the processes of a service
-// share: sessions of the dashboard and queries that people have saved. One table
-// holds all kinds.
+// share: sessions of the dashboard, queries that people have saved and sources that they
+// have added. One table holds all kinds.
 package record
 
 import (
@@ -26,6 +26,12 @@ type Kind string
 const (
 	Session Kind = "session"
 	Query   Kind = "query"
+	// Columns are those that were inferred of a kind of documents.
+	Columns Kind = "columns"
+	// Source is a file that describes a source, and what was set about it.
+	Source Kind = "source"
+	// Probe is what a source showed when it was tried out last.
+	Probe Kind = "probe"
 )
 
 // Record is a value with a name.

@@ -11,6 +11,7 @@ import (
 
 	"sluice/internal/backend/memory"
 	"sluice/internal/backend/sqlite"
+	"sluice/internal/quota/paced"
 	"sluice/internal/quota/rate"
 	"sluice/internal/refresh"
 	sim "sluice/internal/simulator/maplestory"
@@ -40,7 +41,7 @@ func benchPipeline(b *testing.B, up refresh.Upstream) *refresh.Pipeline {
 		b.Fatal(err)
 	}
 	free := rate.Limits{Hard: 900_000_000, Rate: 400_000_000, Burst: 400_000_000, LowRate: 400_000_000, LowBurst: 400_000_000}
-	keeper, err := memory.NewRate(map[string]rate.Limits{game: free}, memory.RateOptions{})
+	keeper, err := paced.New(map[string]rate.Limits{game: free}, memory.NewRations(memory.RationsOptions{}), paced.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

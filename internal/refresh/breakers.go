@@ -19,10 +19,19 @@ const (
 // upstream's calls end by themselves, and a log that is slow is not in the way.
 const slowStore = 2 * time.Second
 
+// breakerOf names the breaker of an upstream. Where there is but one its name says
+// nothing.
+func breakerOf(source string, upstreams int) string {
+	if upstreams <= 1 {
+		return breakerUpstream
+	}
+	return breakerUpstream + " " + source
+}
+
 // newBreakers returns a breaker for each part.
-func newBreakers(log *slog.Logger, opened func(part string)) map[string]*backoff.Breaker {
+func newBreakers(log *slog.Logger, opened func(part string), upstreams ...string) map[string]*backoff.Breaker {
 	breakers := map[string]*backoff.Breaker{}
-	for _, name := range []string{breakerRedis, breakerStore, breakerUpstream} {
+	for _, name := range append([]string{breakerRedis, breakerStore}, upstreams...) {
 		options := backoff.BreakerOptions{OnChange: func(name string, to backoff.BreakerState) {
 			log.Warn("a breaker changed its state", "part", name, "state", to)
 			if to == backoff.BreakerOpen && opened != nil {

@@ -2,6 +2,7 @@ package refresh
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -148,45 +149,87 @@ func (c *consumer) resumeConsumer() {
 // more what is known of their entities, and asked of them.
 const longReserve = 250 * time.Millisecond
 
-// call makes the calls as the rate allows, each in a goroutine of its own.
+// call makes the calls as the rates allow. Of several sources none waits for another.
 func (c *consumer) call(ctx, working context.Context, tasks []*task) {
-	bySource, sorted := map[string][]*task{}, c.Now()
+	bySource := map[string][]*task{}
 	for _, t := range tasks {
 		bySource[t.event.Source] = append(bySource[t.event.Source], t)
 	}
 	for source, todo := range bySource {
-		for len(todo) > 0 {
-			for ctx.Err() == nil && c.Upstream.Until() > 0 {
-				backoff.Sleep(ctx, c.Upstream.Until())
-			}
-			grant := c.reserve(ctx, source, len(todo))
-			if grant.Calls == 0 {
-				// The worker stops; they are taken again.
-				c.leave(todo...)
-				break
-			}
-			if c.Now().Sub(sorted) > longReserve {
-				todo, sorted = c.dropObsolete(ctx, working, todo), c.Now()
-				c.giveBack(working, source, max(grant.Calls-len(todo), 0))
-				grant.Calls = min(grant.Calls, len(todo))
-			}
-			for _, t := range todo[:grant.Calls] {
-				c.work.Go(func() { c.attempt(ctx, working, t, grant.at) })
-			}
-			todo = todo[grant.Calls:]
-			if len(todo) > 0 {
-				// Asking sooner would be another place in the line, and this one
-				// would go to waste.
-				backoff.Sleep(ctx, grant.RetryAt.Sub(c.Now()))
-			}
+		if len(c.Fetchers) > 1 {
+			c.work.Go(func() { c.callSource(ctx, working, source, todo) })
+			continue
+		}
+		c.callSource(ctx, working, source, todo)
+	}
+}
+
+// callSource makes the calls for one source, each in a goroutine of its own.
+func (c *consumer) callSource(ctx, working context.Context, source string, todo []*task) {
+	for sorted := c.Now(); len(todo) > 0; {
+		grant := c.reserve(ctx, source, len(todo))
+		if grant.Calls == 0 {
+			c.unserved(ctx, working, grant, todo...)
+			return
+		}
+		if c.Now().Sub(sorted) > longReserve {
+			todo, sorted = c.dropObsolete(ctx, working, todo), c.Now()
+			c.giveBack(working, source, max(grant.Calls-len(todo), 0))
+			grant.Calls = min(grant.Calls, len(todo))
+		}
+		for _, t := range todo[:grant.Calls] {
+			c.work.Go(func() { c.attempt(ctx, working, t, grant.at) })
+		}
+		todo = todo[grant.Calls:]
+		if len(todo) > 0 {
+			// Asking sooner would be another place in the line, and this one
+			// would go to waste.
+			backoff.Sleep(ctx, min(grant.RetryAt.Sub(c.Now()), c.patience()))
 		}
 	}
 }
 
-// reserve waits until at least one call is granted; none only if ctx ends.
+// patience is how long a source may let its events wait in their places. Those of one
+// that must be left alone for longer are put off where there are others, which would
+// find no place behind them.
+func (c *consumer) patience() time.Duration {
+	if len(c.Fetchers) > 1 {
+		return shortWait
+	}
+	return math.MaxInt64
+}
+
+// unserved deals with tasks for which there is no call: those of a source that is to be
+// left alone for long are put off; if the worker stops they are taken again.
+func (c *consumer) unserved(ctx, working context.Context, grant granted, tasks ...*task) {
+	if grant.RetryAt.IsZero() || ctx.Err() != nil {
+		c.leave(tasks...)
+		return
+	}
+	why := Fetched{Verdict: FetchWait, Everywhere: true, Unasked: true, Code: "WAITS", Error: "the upstream is to be left alone"}
+	if grant.Reason == rate.ReasonDaily {
+		why.Error = "the day's calls are spent"
+	}
+	for _, t := range tasks {
+		c.work.Go(func() {
+			own := why
+			own.Wait = max(grant.RetryAt.Sub(c.Now()), shortWait+1)
+			c.putOff(ctx, working, t, own)
+		})
+	}
+}
+
+// reserve waits until at least one call is granted; none only if ctx ends, or if that
+// would take longer than there is patience.
 func (c *consumer) reserve(ctx context.Context, source string, n int) granted {
 	for delays := backendDelays.Series(); ctx.Err() == nil; {
 		asked := c.Now()
+		if closed := c.Upstreams[source].Until(); closed > c.patience() {
+			return granted{rate.Grant{RetryAt: asked.Add(closed)}, asked}
+		} else if closed > 0 {
+			backoff.Sleep(ctx, closed)
+			continue
+		}
 		grant, err := c.Rate.Reserve(ctx, source, c.priority, n)
 		if err != nil {
 			// Nobody knows how much is left: nothing is called.
@@ -198,6 +241,9 @@ func (c *consumer) reserve(ctx context.Context, source string, n int) granted {
 			return granted{grant, asked}
 		}
 		c.counters.Waited.Add(1)
+		if grant.RetryAt.Sub(c.Now()) > c.patience() {
+			return granted{grant, asked}
+		}
 		backoff.Sleep(ctx, max(grant.RetryAt.Sub(c.Now()), time.Millisecond))
 	}
 	return granted{}

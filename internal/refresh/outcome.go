@@ -85,7 +85,7 @@ func (w *Worker) saveRows(ctx context.Context, rows []Refreshed) (saved []Saved,
 // place stays taken, so that no more is taken than can be held.
 func (c *consumer) save(ctx context.Context, t *task, f Fetched) {
 	item := &save{refreshed: Refreshed{Entity: t.event.Entity, Version: t.version, At: c.Now(), Body: f.Body, Hash: f.Hash}}
-	ended, err := c.retryUntilStored(ctx, func() error { return c.store(ctx, item) })
+	ended, err := c.keep(ctx, item, f)
 	if !ended {
 		c.leave(t)
 		return
@@ -93,14 +93,6 @@ func (c *consumer) save(ctx context.Context, t *task, f Fetched) {
 	if err != nil {
 		c.giveUp(ctx, t, Fetched{Code: "REFUSED_BY_STORE", Error: err.Error()})
 		return
-	}
-	switch item.saved {
-	case Stored:
-		c.counters.Stored.Add(1)
-	case Touched:
-		c.counters.Touched.Add(1)
-	default:
-		c.counters.Obsolete.Add(1)
 	}
 	if c.Lags != nil {
 		c.Lags.Served(c.priority, c.Now().Sub(t.called))

@@ -1,6 +1,7 @@
 package refresh
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/lifecycle"
 	"sluice/internal/quota/rate"
+	"sluice/internal/source"
 	"sluice/internal/traces"
 	"sluice/internal/watch"
 )
@@ -51,10 +53,12 @@ type Settings struct {
 	Works, Prefetches bool
 	// FreshFor is how long a value counts as fresh; zero is 1 h.
 	FreshFor time.Duration
-	// DailyReserve is what of a day's calls is not spent on prefetching.
+	// DailyReserve is what of a day's calls is not spent on prefetching, where an
+	// upstream does not say more itself.
 	DailyReserve int64
 	// PerSecond is the prefetch target of all processes by hour of day; nil is the
-	// standard one. Zone is where the hours are; nil is UTC.
+	// standard one. Zone is where the hours are; nil is where the upstream counts its
+	// days.
 	PerSecond func(hour int) int
 	Zone      *time.Location
 	// HighInFlight and LowInFlight bound the events under way.
@@ -94,7 +98,8 @@ func NewPipeline(p Parts, s Settings) (*Pipeline, error) {
 	if p.Slog == nil {
 		p.Slog = slog.New(slog.DiscardHandler)
 	}
-	l := &Pipeline{Parts: p, works: s.Works, breakers: newBreakers(p.Slog, p.BreakerOpened), runner: lifecycle.NewRunner()}
+	l := &Pipeline{Parts: p, works: s.Works, runner: lifecycle.NewRunner()}
+	l.openBreakers()
 	l.counts = &counted{snapshots: p.Snapshots, now: p.Now, by: map[string]count{}, busy: map[string]bool{}}
 	// What hands out locks and carries events fails together: one breaker
 	// protects both.
@@ -109,26 +114,78 @@ func NewPipeline(p Parts, s Settings) (*Pipeline, error) {
 	l.requester.Published = l.lags.Published
 	l.changes = watch.New(p.Signals, MaxTakeWait)
 	l.reader = NewReader(ReaderOptions{
-		Snapshots: p.Snapshots, Requests: p.Snapshots, Cache: p.Cache, Requester: l.requester, Wait: l.lags, FreshFor: s.FreshFor, Now: p.Now, Slog: p.Slog,
+		Snapshots: p.Snapshots, Requests: p.Snapshots, Cache: p.Cache, Requester: l.requester, Wait: l.lags, FreshFor: s.FreshFor, Pace: p.Pace(), Now: p.Now, Slog: p.Slog,
 	})
 	l.deadLetters = &DeadLetterQueue{Letters: p.Snapshots, Requester: l.requester, Now: p.Now, Slog: p.Slog}
-	fetchers := make(map[string]Fetcher, len(p.Upstreams))
+	fetchers, breakers := make(map[string]Fetcher, len(p.Upstreams)), make(map[string]*backoff.Breaker, len(p.Upstreams))
 	for name, upstream := range p.Upstreams {
-		fetchers[name] = upstream
+		fetchers[name], breakers[name] = upstream, l.breakers[breakerOf(name, len(p.Upstreams))]
 		if s.Prefetches {
-			l.prefetch = append(l.prefetch, NewPrefetch(PrefetchOptions{
-				Source: name, Snapshots: p.Snapshots, Requester: l.requester, Rate: p.Rate, Lags: l.lags,
-				DailyReserve: s.DailyReserve, PerSecond: s.PerSecond, Zone: s.Zone, Now: p.Now, Slog: p.Slog,
-			}))
+			l.prefetch = append(l.prefetch, l.prefetchOf(name, s))
 		}
 	}
 	var err error
 	l.worker, err = NewWorker(WorkerOptions{
 		Log: p.Log, Coalescer: p.Coalescer, Snapshots: p.Snapshots, Requests: p.Snapshots, Letters: p.Snapshots, Rate: p.Rate, Fetchers: fetchers,
-		Store: l.breakers[breakerStore], Upstream: l.breakers[breakerUpstream], Stored: l.stored, Parked: l.waker.Parked, Buried: p.Buried, Tracer: p.Tracer, Lags: l.lags,
+		Store: l.breakers[breakerStore], Upstreams: breakers, Stored: l.stored, Parked: l.waker.Parked, Buried: p.Buried, Tracer: p.Tracer, Lags: l.lags,
 		HighInFlight: s.HighInFlight, LowInFlight: s.LowInFlight, StopTimeout: s.StopTimeout, ID: s.WorkerID, Now: p.Now, Slog: p.Slog,
 	})
 	return l, err
+}
+
+func (l *Pipeline) openBreakers() {
+	var upstreams []string
+	for name := range l.Upstreams {
+		upstreams = append(upstreams, breakerOf(name, len(l.Upstreams)))
+	}
+	l.breakers = newBreakers(l.Slog, l.BreakerOpened, upstreams...)
+}
+
+// prefetchOf refreshes what is due of a source, by what that allows.
+func (l *Pipeline) prefetchOf(name string, s Settings) *Prefetch {
+	o := PrefetchOptions{
+		Source: name, Snapshots: l.Snapshots, Requester: l.requester, Rate: l.Rate, Lags: l.lags,
+		DailyReserve: s.DailyReserve, PerSecond: s.PerSecond, Zone: s.Zone, Now: l.Now, Slog: l.Slog,
+	}
+	if limited, ok := as[interface{ Limits() rate.Limits }](l.Upstreams[name]); ok {
+		limits := limited.Limits()
+		o.DailyReserve, o.Zone = max(s.DailyReserve, limits.DailyReserve), cmp.Or(s.Zone, limits.Zone)
+	}
+	return NewPrefetch(o)
+}
+
+// as finds what else an upstream is, behind what was put in front of it.
+func as[T any](u Upstream) (found T, ok bool) {
+	for u != nil {
+		if found, ok = u.(T); ok {
+			return found, true
+		}
+		wrapped, isWrapped := u.(interface{ Unwrap() Upstream })
+		if !isWrapped {
+			break
+		}
+		u = wrapped.Unwrap()
+	}
+	return found, false
+}
+
+// Pace is how fresh each entity is kept, nil if all are kept alike.
+func (p *Parts) Pace() func(e Entity) source.Pace {
+	paced := map[string]source.Paced{}
+	for name, upstream := range p.Upstreams {
+		if one, ok := as[source.Paced](upstream); ok {
+			paced[name] = one
+		}
+	}
+	if len(paced) == 0 {
+		return nil
+	}
+	return func(e Entity) source.Pace {
+		if one := paced[e.Source]; one != nil {
+			return one.Pace(e.Key)
+		}
+		return source.Pace{}
+	}
 }
 
 // stored lets everybody know that values have changed.

@@ -12,6 +12,7 @@ import (
 
 	"sluice/internal/batch"
 	"sluice/internal/domain"
+	"sluice/internal/source"
 )
 
 // Cached is what is known of an entity without asking anybody.
@@ -59,6 +60,8 @@ type ReaderOptions struct {
 	Wait Wait
 	// FreshFor is how long a value counts as fresh; default 1 h.
 	FreshFor time.Duration
+	// Pace, if set, is how fresh one entity is kept; for the zero one it is as above.
+	Pace func(e Entity) source.Pace
 	// FailedFor is how long an entity is left alone that failed for good;
 	// default 10 min.
 	FailedFor time.Duration
@@ -138,7 +141,7 @@ func (r *Reader) Get(ctx context.Context, e Entity) (Answer, error) {
 		}
 	}
 	// A look in the future was written before a clock was set back.
-	if age := now.Sub(known.CheckedAt); known.Found && age < r.FreshFor && age >= -ClockSkew {
+	if age := now.Sub(known.CheckedAt); known.Found && age < r.freshFor(e) && age >= -ClockSkew {
 		a.Freshness = Fresh
 		r.Counters.Fresh.Add(1)
 		if at, asked := r.asked.at(e); asked && known.CheckedAt.Before(at) {
@@ -198,6 +201,14 @@ func (r *Reader) Asked(entities []Entity) {
 		r.asked.forget(e)
 		r.asked.first(e, now)
 	}
+}
+
+// freshFor is how long a value of an entity counts as fresh.
+func (r *Reader) freshFor(e Entity) time.Duration {
+	if r.Pace == nil {
+		return r.FreshFor
+	}
+	return cmp.Or(r.Pace(e).FreshFor, r.FreshFor)
 }
 
 func (r *Reader) load(ctx context.Context, e Entity) (Cached, error) {

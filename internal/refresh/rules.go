@@ -115,7 +115,7 @@ func (k *Known) Save(r *Result, as Saved, tiers Tiers) {
 	// carried out twice: the version decides on the value, but the time of the
 	// last look does not go back.
 	k.Seen, k.Checked = r.Version, LaterLook(k.Checked, r.At, r.Now)
-	k.Due = k.Checked + tiers.Interval(k.Tier)
+	k.Due = k.Checked + tiers.For(r.Entity).Interval(k.Tier)
 	if as == Stored {
 		k.ValueID, k.Updated, k.Bytes = ValueID{r.Version, r.Hash}, r.At, int64(len(r.Packed))
 	}

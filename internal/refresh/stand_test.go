@@ -14,6 +14,7 @@ import (
 	"sluice/internal/backend/memory"
 	"sluice/internal/backend/sqlite"
 	"sluice/internal/domain"
+	"sluice/internal/quota/paced"
 	"sluice/internal/quota/rate"
 	"sluice/internal/refresh"
 	sim "sluice/internal/simulator/maplestory"
@@ -37,9 +38,12 @@ type stand struct {
 	now      func() time.Time
 	upstream refresh.Upstream
 	limits   rate.Limits
-	settings refresh.Settings
-	tiers    refresh.TierOptions
-	parts    refresh.Parts
+	// more are other upstreams, with limits of their own.
+	more       map[string]refresh.Upstream
+	moreLimits map[string]rate.Limits
+	settings   refresh.Settings
+	tiers      refresh.TierOptions
+	parts      refresh.Parts
 	// wrapLog, if set, puts something in front of the log.
 	wrapLog func(refresh.EventLog) refresh.EventLog
 }
@@ -75,13 +79,16 @@ func (s *stand) open() {
 	s.check(err)
 	store, err := sqlite.NewSnapshots(s.db, s.tiers)
 	s.check(err)
-	keeper, err := memory.NewRate(map[string]rate.Limits{game: s.limits}, memory.RateOptions{Store: sqlite.NewRateDays(s.db), Now: s.now})
+	limits, upstreams := map[string]rate.Limits{game: s.limits}, map[string]refresh.Upstream{game: s.upstream}
+	maps.Copy(limits, s.moreLimits)
+	maps.Copy(upstreams, s.more)
+	keeper, err := paced.New(limits, memory.NewRations(memory.RationsOptions{Store: sqlite.NewRations(s.db), Now: s.now}), paced.Options{Now: s.now})
 	s.check(err)
 	s.parts = refresh.Parts{
 		Log:       faulty.NewEventLog(sqlite.NewEventLog(s.db, sqlite.EventLogOptions{Log: slog.New(slog.DiscardHandler)}), s.plan),
 		Coalescer: faulty.NewCoalescer(memory.NewCoalescer(refresh.CoalescerTTLs{}, s.now), s.plan),
 		Snapshots: faulty.NewSnapshots(pickyStore{store}, s.plan), Rate: faulty.NewRate(keeper, s.plan),
-		Cache: faulty.NewCache(memory.NewCache(memory.CacheOptions{Now: s.now}), s.plan), Upstreams: map[string]refresh.Upstream{game: s.upstream}, Now: s.now,
+		Cache: faulty.NewCache(memory.NewCache(memory.CacheOptions{Now: s.now}), s.plan), Upstreams: upstreams, Now: s.now,
 	}
 	if s.wrapLog != nil {
 		s.parts.Log = s.wrapLog(s.parts.Log)

@@ -21,6 +21,11 @@ type task struct {
 	tries   int
 	// waits is how often it waited for the upstream in its place.
 	waits int
+	// renewed is when what its call needs of other records turned out to be no longer
+	// so: what was looked at before is asked for anew.
+	renewed time.Time
+	// asked is how many calls it made for what it needs.
+	asked int
 	// began is when it was taken, called when the call began.
 	began, called time.Time
 	// followers end with the task; they hold no place.
@@ -65,7 +70,7 @@ func (c *consumer) attempt(ctx, working context.Context, t *task, grantedAt time
 	if c.Now().Sub(grantedAt) > staleGrant {
 		grant := c.reserve(ctx, t.event.Source, 1)
 		if grant.Calls == 0 {
-			c.leave(t)
+			c.unserved(ctx, working, grant, t)
 			return
 		}
 		grantedAt = grant.at
@@ -82,7 +87,20 @@ func (c *consumer) attempt(ctx, working context.Context, t *task, grantedAt time
 		return
 	}
 	t.called = c.Now()
-	f := c.fetch(working, t, grantedAt)
+	due, err := chain{c}.due(working, t)
+	switch {
+	case err != nil:
+		c.giveBack(working, t.event.Source, 1)
+		c.leave(t)
+	case due.key != t.event.Key:
+		chain{c}.askFirst(ctx, working, t, due, grantedAt)
+	default:
+		c.answered(ctx, working, t, c.fetch(working, t, due, grantedAt))
+	}
+}
+
+// answered deals with an answer to a call that a task has made.
+func (c *consumer) answered(ctx, working context.Context, t *task, f Fetched) {
 	if f.Everywhere {
 		if f.Verdict == FetchDead {
 			// It is not about this entity: a person must look at the credential.
@@ -93,24 +111,25 @@ func (c *consumer) attempt(ctx, working context.Context, t *task, grantedAt time
 	c.judge(ctx, working, t, f)
 }
 
-func (c *consumer) fetch(ctx context.Context, t *task, grantedAt time.Time) (f Fetched) {
-	fetcher := c.Fetchers[t.event.Source]
+func (c *consumer) fetch(ctx context.Context, t *task, due dueCall, grantedAt time.Time) (f Fetched) {
+	upstream := c.Upstreams[t.event.Source]
 	ctx, span := c.Tracer.StartCall(ctx, "refresh", nil)
 	defer func() {
-		span.Text("source", t.event.Source).Text("key", t.event.Key).Text("priority", t.event.Priority.String()).
+		span.Text("source", t.event.Source).Text("key", due.key).Text("priority", t.event.Priority.String()).
 			Text(logs.CorrelationAttribute, t.event.CorrelationID).Failed(f.Error).End()
 	}()
-	err := c.Upstream.Do(ctx, func() error {
+	err := upstream.Do(ctx, func() error {
 		c.counters.Calls.Add(1)
-		f = fetcher.Fetch(ctx, t.event.Key, func() { c.sent(ctx, t.event.Source, grantedAt) })
-		if f.Verdict == FetchRetry {
+		f = due.make(ctx, func() { c.sent(ctx, t.event.Source, grantedAt) })
+		// What is no longer so is no failure of the upstream's.
+		if f.Verdict == FetchRetry && !f.Renew {
 			return domain.Errorf(domain.CodeUnavailable, "%s", f.Error)
 		}
 		return nil
 	})
 	if err != nil && f.Verdict == 0 {
 		// The breaker is open: the call was not made.
-		f = Fetched{Verdict: FetchWait, Wait: max(c.Upstream.Until(), time.Second), Everywhere: true, Unasked: true, Error: err.Error(), Free: true}
+		f = Fetched{Verdict: FetchWait, Wait: max(upstream.Until(), time.Second), Everywhere: true, Unasked: true, Error: err.Error(), Free: true}
 	}
 	if f.Free {
 		c.giveBack(ctx, t.event.Source, 1)
@@ -137,13 +156,14 @@ func (c *consumer) judge(ctx, working context.Context, t *task, f Fetched) {
 	case working.Err() != nil:
 		c.leave(t) // it is taken again
 	case f.Verdict == FetchDone:
-		c.counters.Received.Add(int64(f.Received))
-		c.counters.Kept.Add(int64(len(f.Body)))
 		c.save(working, t, f)
 	case f.Verdict == FetchWait:
 		c.putOff(ctx, working, t, f)
-	case f.Verdict == FetchRetry && t.tries+1 < c.Tries:
+	case f.Verdict == FetchRetry && t.tries+1 < c.Tries && (!f.Renew || t.renewed.IsZero()):
 		t.tries++
+		if f.Renew {
+			t.renewed = c.Now()
+		}
 		c.counters.Retried.Add(1)
 		delay := backoff.Delays{First: c.Backoff, Spread: backoff.Upper}.Delay(t.tries - 1)
 		c.setStatus(working, t, StatusRetrying, f, c.Now().Add(delay))
@@ -159,7 +179,7 @@ func (c *consumer) callAgain(ctx, working context.Context, t *task, d time.Durat
 	backoff.Sleep(ctx, d)
 	grant := c.reserve(ctx, t.event.Source, 1)
 	if grant.Calls == 0 {
-		c.leave(t)
+		c.unserved(ctx, working, grant, t)
 		return
 	}
 	c.attempt(ctx, working, t, grant.at)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sluice/internal/domain"
+	"sluice/internal/source"
 )
 
 // TierOptions say how fresh the tiers are kept. Zero fields mean the defaults.
@@ -15,6 +16,8 @@ type TierOptions struct {
 	// HotFor and WarmFor are how long after the last read an entity is Hot, and
 	// at least Warm: 24 h and 7 days.
 	HotFor, WarmFor time.Duration
+	// Of, if set, is how fresh one entity is kept; what is zero in it is as above.
+	Of func(e Entity) source.Pace
 }
 
 // String returns the name that people and APIs see.
@@ -35,6 +38,7 @@ func (t Tier) String() string {
 type Tiers struct {
 	interval        map[Tier]int64
 	hotFor, warmFor int64
+	of              func(e Entity) source.Pace
 }
 
 // NewTiers checks options.
@@ -47,8 +51,24 @@ func NewTiers(o TierOptions) (Tiers, error) {
 	}
 	return Tiers{
 		interval: map[Tier]int64{Hot: o.Hot.Microseconds(), Warm: o.Warm.Microseconds(), Cold: o.Cold.Microseconds()},
-		hotFor:   o.HotFor.Microseconds(), warmFor: o.WarmFor.Microseconds(),
+		hotFor:   o.HotFor.Microseconds(), warmFor: o.WarmFor.Microseconds(), of: o.Of,
 	}, nil
+}
+
+// For are the tiers of one entity.
+func (t Tiers) For(e Entity) Tiers {
+	if t.of == nil {
+		return t
+	}
+	own := t
+	p := t.of(e)
+	own.interval = map[Tier]int64{}
+	for tier, d := range map[Tier]time.Duration{Hot: p.Hot, Warm: p.Warm, Cold: p.Cold} {
+		if own.interval[tier] = d.Microseconds(); d <= 0 {
+			own.interval[tier] = t.interval[tier]
+		}
+	}
+	return own
 }
 
 // Interval is how long after a refresh an entity of a tier is due again.

@@ -11,7 +11,7 @@ import (
 // TestAnOpenBreakerIsTold once, and not that it is tried again.
 func TestAnOpenBreakerIsTold(t *testing.T) {
 	var told []string
-	breakers := newBreakers(slog.New(slog.DiscardHandler), func(part string) { told = append(told, part) })
+	breakers := newBreakers(slog.New(slog.DiscardHandler), func(part string) { told = append(told, part) }, breakerUpstream)
 	for range 20 {
 		err := breakers[breakerUpstream].Do(t.Context(), func() error { return domain.Errorf(domain.CodeUnavailable, "down") })
 		if domain.CodeOf(err) != domain.CodeUnavailable {

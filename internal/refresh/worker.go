@@ -25,8 +25,9 @@ type WorkerOptions struct {
 	Rate      rate.Keeper
 	// Fetchers are the upstreams by source.
 	Fetchers map[string]Fetcher
-	// Store and Upstream keep the worker away from what fails.
-	Store, Upstream *backoff.Breaker
+	// Store and Upstreams, by source, keep the worker away from what fails.
+	Store     *backoff.Breaker
+	Upstreams map[string]*backoff.Breaker
 	// Stored, if set, is told what was saved, so that caches forget it.
 	Stored func(ctx context.Context, changes []Change)
 	// Parked, if set, is told that a request was put off.
@@ -67,9 +68,11 @@ type Worker struct {
 	WorkerOptions
 	// saves gather results: those of HIGH in small groups, so that none waits for
 	// many others.
-	saves    map[domain.Priority]*batch.Group[save]
-	parks    *batch.Group[park]
-	calls    calls
+	saves map[domain.Priority]*batch.Group[save]
+	parks *batch.Group[park]
+	calls calls
+	// needs are the records that somebody asks for because another one needs them.
+	needs    needs
 	counters WorkerCounters
 	late     lateness
 }
@@ -87,7 +90,7 @@ const (
 
 // NewWorker returns a worker that does not run yet.
 func NewWorker(o WorkerOptions) (*Worker, error) {
-	if o.Log == nil || o.Coalescer == nil || o.Snapshots == nil || o.Requests == nil || o.Letters == nil || o.Rate == nil || o.Store == nil || o.Upstream == nil || len(o.Fetchers) == 0 {
+	if o.Log == nil || o.Coalescer == nil || o.Snapshots == nil || o.Requests == nil || o.Letters == nil || o.Rate == nil || o.Store == nil || len(o.Upstreams) != len(o.Fetchers) || len(o.Fetchers) == 0 {
 		return nil, domain.Errorf(domain.CodeInvalid, "a refresh worker needs a log, a coalescer, snapshots, a rate, breakers and an upstream")
 	}
 	o.HighInFlight, o.LowInFlight = cmp.Or(o.HighInFlight, 256), cmp.Or(o.LowInFlight, 256)

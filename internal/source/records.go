@@ -25,6 +25,36 @@ type Fetcher interface {
 	Fetch(ctx context.Context, key string, sent func()) Fetched
 }
 
+// Chained are records that a call for another one may need: the ocid of a name.
+type Chained interface {
+	// Needs are the records that must be known before a call for key can be made.
+	Needs(key string) []Need
+	// FetchKnowing is Fetch with the values of those, by their keys.
+	FetchKnowing(ctx context.Context, key string, known map[string][]byte, sent func()) Fetched
+}
+
+// Need is a record that a call needs. Its value is asked for anew, by a call of its
+// own, if it is older than Within.
+type Need struct {
+	Key    string
+	Within time.Duration
+}
+
+// Paced are records that are not all kept as fresh as the program does it by itself.
+type Paced interface {
+	// Pace is how fresh a record is kept.
+	Pace(key string) Pace
+}
+
+// Pace is how fresh a record is kept. What is zero is as the program has it.
+type Pace struct {
+	// FreshFor is how long its value counts as fresh.
+	FreshFor time.Duration
+	// Hot, Warm and Cold are how long after a refresh the next is due, by how much it
+	// is read.
+	Hot, Warm, Cold time.Duration
+}
+
 // FetchVerdict is what the answer to a call for a record means.
 type FetchVerdict uint8
 
@@ -67,6 +97,9 @@ type Fetched struct {
 	// other call would end the same way now.
 	Wait       time.Duration
 	Everywhere bool
+	// Renew tells, with FetchRetry, that what the call needed of other records is no
+	// longer so: they are asked for first.
+	Renew bool
 	// Free tells that the upstream cannot have seen the call, Unasked that it was
 	// not even tried.
 	Free, Unasked bool

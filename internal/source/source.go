@@ -1,6 +1,7 @@
 // Package source is the port to an upstream API: what to ask for, how to make
 // one call, and what an answer means. A source never retries, never waits and
-// never touches a store; it says what should happen and the engine does it.
+// never touches a store, but for what it is lent to read; it says what should
+// happen and the engine does it.
 //
 // A source is a room: its package knows the upstream, and declares whatever the
 // rest of the program needs to know about it.
@@ -8,6 +9,7 @@
 //   - source.go: a Source, which is collected in runs of many calls.
 //   - records.go: Records, which are asked for by key and kept fresh.
 //   - inspect.go: what a credential allows, and where people have one.
+//   - shared.go: what accounts with the same credential need not collect twice.
 //   - hooked.go: what follows from what an upstream tells.
 //   - describe.go: what a source declares: kinds of documents and their columns,
 //     rations, webhooks, and how it is opened.
@@ -76,6 +78,9 @@ type Call struct {
 	Cursors map[string]time.Time
 	// Stored is the remembered page that a 304 would stand for, if any.
 	Stored *domain.Page
+	// Shared is what other accounts with the same credential have collected; nil if
+	// nothing is known of them.
+	Shared Shared
 }
 
 // Verdict is what should happen to the job.
@@ -128,4 +133,6 @@ type Result struct {
 	Absences []document.Absence
 	// Drop names a resource whose waiting jobs are pointless by now.
 	Drop string
+	// WaitsFor says what a job that makes no call waits for.
+	WaitsFor string
 }

@@ -37,9 +37,17 @@ func Kinds() document.Kinds {
 func Collected(more ...source.Registration) []source.Description {
 	all := descriptions(func(r source.Registration) bool { return r.Walks != nil })
 	for _, r := range more {
-		all = append(all, r.Description)
+		if r.Walks != nil {
+			all = append(all, r.Description)
+		}
 	}
 	return all
+}
+
+// Taken says whether a source of the program has a name: what a file describes must
+// have another one, for accounts and snapshots go by it.
+func Taken(name string) bool {
+	return slices.ContainsFunc(registered(), func(r source.Registration) bool { return r.Name == name })
 }
 
 // Keyed describes the sources of keyed records.
@@ -72,9 +80,10 @@ func OpenCollected(s source.Settings, more ...source.Registration) (opened []sou
 	return opened, nil
 }
 
-// OpenKeyed opens the sources of keyed records for which there is what they need.
-func OpenKeyed(s source.Settings) (opened []source.Records, err error) {
-	for _, r := range All() {
+// OpenKeyed opens the sources of keyed records for which there is what they need, with
+// more that were declared in files.
+func OpenKeyed(s source.Settings, more ...source.Registration) (opened []source.Records, err error) {
+	for _, r := range append(All(), more...) {
 		if r.Records == nil || r.Needs != "" && s.Text(r.Needs) == "" {
 			continue
 		}

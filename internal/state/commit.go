@@ -64,7 +64,7 @@ func (c *Commit) Run(id int64) *RunChange {
 func (c *Commit) RunIDs() []int64 { return slices.Sorted(maps.Keys(c.Runs)) }
 
 // Begin counts a claim that won.
-func (c *Commit) Begin(run int64) { c.Run(run).Calls++ }
+func (c *Commit) Begin(run int64, claim *Claim) { c.Run(run).Calls += claim.Calls() }
 
 // Admit judges an attempt by its job, nil if there is none. If it may be applied
 // it is counted, and the job is what the outcome makes of it.

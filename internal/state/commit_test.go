@@ -33,7 +33,7 @@ func admit(t *testing.T, c *state.Commit, a *state.Attempt, h *state.Held) *stat
 
 func TestCommitCounts(t *testing.T) {
 	c := state.NewCommit(nil)
-	c.Begin(1)
+	c.Begin(1, &state.Claim{})
 	good := attempt(10, domain.JobSucceeded)
 	good.Outcome.Items = 7
 	admit(t, c, good, running(1, 5, 3))
@@ -140,7 +140,7 @@ func TestCommitCloses(t *testing.T) {
 		}
 	}
 	claims := state.NewCommit(nil)
-	claims.Begin(1)
+	claims.Begin(1, &state.Claim{})
 	if claims.Run(1).Closes(&domain.Run{Status: domain.RunRunning}) || claims.Closed() != nil {
 		t.Error("a claim closes a run")
 	}

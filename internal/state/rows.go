@@ -20,6 +20,7 @@ type Rows interface {
 	JobRows
 	AccountRows
 	PurgeRows
+	ShareRows
 }
 
 // ReadRows are what Lookups needs, which writes nothing.

@@ -49,6 +49,14 @@ func (c *Claim) Wins(h *Held) bool {
 	return h != nil && h.Attempt == c.Attempt && slices.Contains(claimable, h.Status) && (c.Account == 0 || c.Account == h.Version)
 }
 
+// Calls is how many upstream calls begin with the claim.
+func (c *Claim) Calls() int64 {
+	if c.Local {
+		return 0
+	}
+	return 1
+}
+
 // HeldOf is what decides about an outcome of a job, by its row.
 func HeldOf(j *domain.Job) Held {
 	return Held{

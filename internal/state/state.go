@@ -104,6 +104,8 @@ type Ledgers interface {
 	Summary(ctx context.Context, run int64) ([]LedgerLine, error)
 	// Outlook says what is left of a run, bucket by bucket.
 	Outlook(ctx context.Context, run int64) ([]Outlook, error)
+	// Expect stores what is forecast of a run, unless something is already.
+	Expect(ctx context.Context, run int64, e domain.Expectation) error
 	// Ledger lists the pages of each resource of a run.
 	Ledger(ctx context.Context, run int64) ([]LedgerLine, error)
 }
@@ -144,6 +146,9 @@ type Outlook struct {
 	// Done counts ended jobs; Left the calls that the others expect to take.
 	Done int64 `json:"done"`
 	Left int64 `json:"left"`
+	// Running counts jobs whose call is being made: the run has counted it, though it
+	// is among those left.
+	Running int64 `json:"running"`
 	// Discovering counts unfinished jobs that may still find more to do.
 	Discovering int64 `json:"discovering"`
 }
@@ -197,6 +202,8 @@ type Claim struct {
 	// for itself has changed since.
 	Account int64
 	At      time.Time
+	// Local says that the job makes no upstream call: none is counted.
+	Local bool
 	// Window, if set, is stored with the claim: the call is paid for before
 	// it is made.
 	Window *domain.QuotaWindow
@@ -299,6 +306,7 @@ type Store interface {
 	Totals
 	Lists
 	Purges
+	Sharing
 	Health
 }
 
@@ -320,9 +328,10 @@ type Parts struct {
 	Harvests Harvests
 	Lists    Lists
 	Purges   Purges
+	Sharing  Sharing
 }
 
 // PartsOf takes a store apart.
 func PartsOf(s Store) Parts {
-	return Parts{Accounts: s, Runs: s, Ledgers: s, Jobs: s, Cursors: s, Windows: s, Harvests: s, Lists: s, Purges: s}
+	return Parts{Accounts: s, Runs: s, Ledgers: s, Jobs: s, Cursors: s, Windows: s, Harvests: s, Lists: s, Purges: s, Sharing: s}
 }

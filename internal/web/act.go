@@ -23,6 +23,7 @@ var actions = map[string]action{
 	"cancel-run": cancelRun, "resume-run": resumeRun, "set-priority": setPriority, "cancel-runs": cancelRuns,
 	"retry-job": retryJob, "retry-jobs": retryJobs, "cancel-jobs": cancelJobs,
 	"redrive-sink": redriveSink, "discard-sink": discardSink,
+	addsSource: addSource, "remove-source": removeSource, "probe-source": probeSource,
 	"save-query": saveQuery, "remove-query": removeQuery,
 	"refresh": refreshKey, "redrive": redrive, "discard": discard,
 	"set-timer": setTimer, "move-timer": moveTimer, "cancel-timer": cancelTimer, "redeliver-timer": redeliverTimer, "detect-missed": detectMissed,

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 
 	"sluice/internal/client"
@@ -25,7 +26,7 @@ type field struct{ Name, Value string }
 func (*site) confirm(ctx context.Context, v *visit) (*page, error) {
 	q := v.r.URL.Query()
 	d := &confirmData{Action: v.r.PathValue("name")}
-	for _, name := range []string{"account", "error", "run", "type", "why"} {
+	for _, name := range []string{"account", "error", "run", "type", "why", "source"} {
 		if value := q.Get(name); value != "" {
 			d.Fields = append(d.Fields, field{name, value})
 		}
@@ -40,6 +41,8 @@ func (*site) confirm(ctx context.Context, v *visit) (*page, error) {
 		err = d.countRuns(ctx, v, q)
 	case "redrive", "discard":
 		err = d.countLetters(ctx, v, q)
+	case "remove-source":
+		err = d.aboutSource(ctx, v, q)
 	default:
 		err = domain.Errorf(domain.CodeNotFound, "there is nothing of that name to confirm")
 	}
@@ -47,6 +50,19 @@ func (*site) confirm(ctx context.Context, v *visit) (*page, error) {
 		return nil, err
 	}
 	return &page{Title: d.Title, Template: "confirm.html", Data: d}, nil
+}
+
+// aboutSource asks before a source is removed.
+func (d *confirmData) aboutSource(ctx context.Context, v *visit, q url.Values) error {
+	of, err := v.Source(ctx, q.Get("source"))
+	if err != nil {
+		return err
+	}
+	d.Title, d.Question, d.Button, d.Back = "Remove a source", "source is forgotten, with its file. It has no accounts, so that nothing is left of what was collected.", "Remove it", "/sources/"+url.PathEscape(of.Name)
+	if d.Count = 1; of.Accounts > 0 {
+		d.Count, d.Question = 0, fmt.Sprintf("sources can be removed: %s has %s. Purge them first, with everything that was collected for them.", of.Name, counted(of.Accounts, "account"))
+	}
+	return nil
 }
 
 func (d *confirmData) countJobs(ctx context.Context, v *visit, q url.Values) error {

@@ -15,6 +15,8 @@ const (
 	flashCookie = "sluice_said"
 	// largestForm bounds what a form sends.
 	largestForm = 256 << 10
+	// largestFile bounds one with a file of 256 KiB, whose characters are escaped.
+	largestFile = 1 << 20
 )
 
 func (s *cookies) setCookie(w http.ResponseWriter, r *http.Request, name, value string, lasts time.Duration) {
@@ -127,7 +129,11 @@ func (s *site) fromOwnPage(w http.ResponseWriter, r *http.Request) bool {
 		s.fail(w, r, nil, domain.Errorf(domain.CodeUnauthorized, "this form was sent by another site, and nothing was done; open the dashboard and try there"))
 		return false
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, largestForm)
+	most := int64(largestForm)
+	if r.URL.Path == "/act/"+addsSource {
+		most = largestFile
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most)
 	if err := r.ParseForm(); err != nil {
 		s.fail(w, r, nil, domain.Errorf(domain.CodeInvalid, "the form cannot be read: %w", err))
 		return false

@@ -194,7 +194,7 @@ func rations(ctx context.Context, v *visit, most int, named bool) (all []ration,
 		if len(w.Logins) > 2 {
 			name += " and others"
 		}
-		all = append(all, ration{w, cmp.Or(name, short(w.Owner, 12))})
+		all = append(all, ration{w, cmp.Or(name, "no account ("+short(w.Owner, 6)+")")})
 	}
 	return all, q.NextCursor != "", nil
 }

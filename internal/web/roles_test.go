@@ -18,7 +18,7 @@ func TestWhoReadsCannotAct(t *testing.T) {
 	s := apitest.Start(t, apitest.Options{})
 	h := web.New(httpapi.New(httpapi.Deps{
 		Orchestrator: s.Engine, Observer: s.Engine, Reader: s.State, Quota: s.Quota, Statistics: s.Statistics, Documents: s.Documents,
-		Timers: s.Timers, Tokens: s.Tokens, Audit: s.Audit,
+		Timers: s.Timers, Tokens: s.Tokens, Audit: s.Audit, Catalogue: s.Catalogue(),
 	}, httpapi.Options{APIToken: "s3cret"}), web.Options{})
 	admin, who := logIn(t, h, "s3cret"), s.Signup(0)
 	add := url.Values{"source": {who.Source}, "login": {who.Login}, "token": {who.Token}, "start": {"1"}}
@@ -47,7 +47,7 @@ func TestWhoReadsCannotAct(t *testing.T) {
 			t.Errorf("%s: %d", action, w.Code)
 		}
 	}
-	for _, path := range []string{"/", "/accounts", "/accounts/1", "/runs", "/runs/1", "/jobs", "/jobs/1", "/data", "/data/sql?sql=SELECT+1", "/dead-letters", "/timers", "/system"} {
+	for _, path := range []string{"/", "/accounts", "/accounts/1", "/runs", "/runs/1", "/jobs", "/jobs/1", "/data", "/data/sql?sql=SELECT+1", "/dead-letters", "/timers", "/system", "/sources", "/sources/gitlab"} {
 		w := ask(h, http.MethodGet, path, "", "Cookie", viewer, "Accept", html)
 		if text := strings.ReplaceAll(w.Body.String(), `<form method="post" action="/logout">`, ""); w.Code == http.StatusOK && strings.Contains(text, `method="post"`) {
 			t.Errorf("%s has a form that changes something", path)

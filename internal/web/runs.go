@@ -77,6 +77,7 @@ func (s *site) run(ctx context.Context, v *visit) (*page, error) {
 		MoreJobs  bool
 		Ended     bool
 		Pace      *pace
+		Kept      *keptForecast
 	}{RunDetail: detail, Types: byType(detail.Ledger), Ended: !detail.Status.Active()}
 	// What is not whole comes first.
 	lines := slices.Clone(detail.Ledger)
@@ -92,7 +93,7 @@ func (s *site) run(ctx context.Context, v *visit) (*page, error) {
 		}
 		d.Groups, d.MoreJobs = grouped(jobs.Items), jobs.NextCursor != ""
 	}
-	d.Pace = paceOf(detail, v.now)
+	d.Pace, d.Kept = paceOf(detail, v.now), keptOf(detail.Run)
 	p := &page{Title: "Run " + strconv.FormatInt(id, 10), Template: "run.html", Nav: "runs", Data: d}
 	if !d.Ended {
 		p.Stream, p.Every = "/api/v1/runs/"+strconv.FormatInt(id, 10)+"/events", 5
@@ -132,6 +133,37 @@ func paceOf(r wire.RunDetail, now time.Time) *pace {
 		p.Calls = int(100 * p.Made / all)
 	}
 	return p
+}
+
+// keptForecast is what was forecast of a run that has ended, beside how it ended.
+type keptForecast struct {
+	// After is how long after its start it was forecast.
+	After                time.Duration
+	Calls, ExpectedCalls int64
+	Took, Expected       time.Duration
+}
+
+// Says is how the two compare. What is a few percent apart is as forecast.
+func (k *keptForecast) Says() string {
+	const apart = 10
+	switch percent := 100 * (k.Took - k.Expected) / max(k.Expected, time.Second); {
+	case percent > apart:
+		return "it took longer than was forecast"
+	case percent < -apart:
+		return "it was done sooner than was forecast"
+	}
+	return "it ended as was forecast"
+}
+
+// keptOf is nil of a run that goes on, or was over before anything could be forecast.
+func keptOf(r domain.Run) *keptForecast {
+	if r.Status.Active() || r.FinishedAt.IsZero() || r.Expected.At.IsZero() {
+		return nil
+	}
+	return &keptForecast{
+		After: r.Expected.At.Sub(r.CreatedAt), Calls: r.Calls, ExpectedCalls: r.Expected.Calls,
+		Took: r.FinishedAt.Sub(r.CreatedAt), Expected: r.Expected.Ends.Sub(r.CreatedAt),
+	}
 }
 
 // byType adds up the ledger by types of jobs. The curve has the pages of each

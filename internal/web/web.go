@@ -83,7 +83,7 @@ func New(api http.Handler, o Options) http.Handler {
 	for pattern, show := range map[string]view{
 		"/{$}": s.overview, "/accounts": s.accounts, "/accounts/{id}": s.account, "/runs": s.runs, "/runs/{id}": s.run,
 		"/jobs": s.jobs, "/jobs/{id}": s.job, "/refresh": s.refreshes, "/dead-letters": s.deadLetters, "/timers": s.timers,
-		"/data": data.data, "/data/sql": data.sql, "/data/{kind}/{id}": data.document, "/system": s.system, "/sinks/{name}": s.sink, "/confirm/{name}": s.confirm,
+		"/data": data.data, "/data/sql": data.sql, "/data/{kind}/{id}": data.document, "/system": s.system, "/sources": s.sources, "/sources/{name}": s.source, "/sinks/{name}": s.sink, "/confirm/{name}": s.confirm,
 	} {
 		s.mux.Handle("GET "+pattern, s.page(show))
 	}

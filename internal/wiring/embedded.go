@@ -6,24 +6,33 @@ import (
 
 	"sluice/internal/backend/memory"
 	"sluice/internal/backend/sqlite"
+	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/idempotency"
 	"sluice/internal/query"
 	"sluice/internal/quota"
 	"sluice/internal/quota/drawn"
+	"sluice/internal/ration/keeper"
 	"sluice/internal/secret"
 	"sluice/internal/state"
 )
 
 // openEmbedded opens the ports of a service that has everything to itself.
-func (s *Service) openEmbedded(ctx context.Context, o Options, ports *parts) error {
-	db, err := openDatabase(ctx, o)
+func (s *Service) openEmbedded(ctx context.Context, o *Options, ports *parts) error {
+	db, err := openDatabase(ctx, *o)
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, db.Close)
-	s.DB, s.SQL = db, db
+	s.DB, s.SQL, s.Records = db, db, sqlite.NewRecords(db)
+	s.Fleet.works("state", db)
+	s.columns.reopen = func(ctx context.Context, kinds document.Kinds) (document.Reader, error) {
+		return sqlite.NewDocuments(ctx, db, kinds)
+	}
+	if err := s.openSources(ctx, o, ports); err != nil {
+		return err
+	}
 	var beside sqlite.DocumentWriter
 	if s.Documents == nil {
 		documents, err := sqlite.NewDocuments(ctx, db, s.Kinds)
@@ -37,33 +46,39 @@ func (s *Service) openEmbedded(ctx context.Context, o Options, ports *parts) err
 	if err != nil {
 		return err
 	}
-	windows, err := store.QuotaWindows(ctx, "")
-	if err != nil {
+	if ports.Vault, err = openVault(ctx, *o, store); err != nil {
 		return err
 	}
-	if ports.Vault, err = openVault(ctx, o, store); err != nil {
-		return err
-	}
-	if err := s.openAccess(ctx, o, sqlite.NewAccess(db)); err != nil {
+	if err := s.openAccess(ctx, *o, sqlite.NewAccess(db)); err != nil {
 		return err
 	}
 	ports.store = store
-	s.openBackfill(o, sqlite.NewFillings(db))
+	s.openBackfill(*o, sqlite.NewFillings(db))
 	s.Keys = idempotency.NewKeeper(sqlite.NewIdempotency(db), ports.Vault, o.Engine.Now)
 	ports.timers.Store = sqlite.NewTimers(db)
-	ports.sinks, s.Records = sqlite.NewSinks(db), sqlite.NewRecords(db)
+	ports.sinks = sqlite.NewSinks(db)
 	ports.notifications, ports.Origins = sqlite.NewNotifications(db), sqlite.NewOrigins(db)
 	ports.timers.Trigger = memory.NewDueSet(memory.DueSetOptions{Now: o.Engine.Now})
 	ports.Dispatch = memory.NewDispatcher(memory.DispatcherOptions{Lease: o.Engine.Lease, LaneLimit: o.Quota.Concurrency, Now: o.Engine.Now})
-	if err := s.refreshEmbedded(o, db, &ports.refresh); err != nil {
+	stored := sqlite.NewRations(db)
+	rations := memory.NewRations(memory.RationsOptions{Store: stored, Now: o.Engine.Now})
+	if err := s.refreshEmbedded(*o, db, rations, &ports.refresh); err != nil {
+		return err
+	}
+	return openQuota(ctx, *o, store, rations, stored, ports)
+}
+
+// openQuota opens what counts calls in this process.
+func openQuota(ctx context.Context, o Options, store state.Quotas, rations keeper.Keeper, stored *sqlite.Rations, ports *parts) error {
+	windows, err := store.QuotaWindows(ctx, "")
+	if err != nil {
 		return err
 	}
 	ports.Quota = quota.Unlimited{}
 	if len(o.Quota.Buckets) > 0 {
 		ports.Quota = memory.NewQuota(o.Quota, memory.QuotaOptions{Now: o.Engine.Now, Restore: windows})
 	}
-	rations := sqlite.NewRations(db)
-	ports.Quota = drawn.New(ports.Quota, memory.NewRations(memory.RationsOptions{Store: rations, Now: o.Engine.Now}), rations.Groups)
+	ports.Quota = drawn.New(ports.Quota, rations, stored.Groups)
 	return nil
 }
 

@@ -8,7 +8,9 @@ import (
 	"sluice/internal/backend/redis"
 	"sluice/internal/backend/relational"
 	"sluice/internal/backend/sqlite"
+	"sluice/internal/quota/paced"
 	"sluice/internal/quota/rate"
+	"sluice/internal/ration/keeper"
 	"sluice/internal/refresh"
 	"sluice/internal/source"
 )
@@ -22,18 +24,18 @@ type Refresh struct {
 	Settings refresh.Settings
 }
 
-// RefreshOf keeps the records of sources fresh. Of the settings, the hours and the
-// day's reserve are those of the first.
+// RefreshOf keeps the records of sources fresh.
 func RefreshOf(records []source.Records, settings refresh.Settings) Refresh {
 	r := Refresh{Upstreams: map[string]refresh.Upstream{}, Limits: map[string]rate.Limits{}, Settings: settings}
-	for i, one := range records {
-		limits := one.Limits()
-		if i == 0 {
-			r.Settings.Zone, r.Settings.DailyReserve = limits.Zone, limits.DailyReserve
-		}
-		r.Upstreams[one.Name()], r.Limits[one.Name()] = one, limits
+	for _, one := range records {
+		r.Upstreams[one.Name()], r.Limits[one.Name()] = one, one.Limits()
 	}
 	return r
+}
+
+// tiers are how fresh each record is kept.
+func (r Refresh) tiers() refresh.TierOptions {
+	return refresh.TierOptions{Of: (&refresh.Parts{Upstreams: r.Upstreams}).Pace()}
 }
 
 // cacheBytes is how much of what was read a connection keeps.
@@ -42,17 +44,17 @@ const cacheBytes = 64 << 20
 func (r Refresh) wanted() bool { return len(r.Upstreams) > 0 }
 
 // refreshEmbedded fills in the parts of a pipeline in one process.
-func (s *Service) refreshEmbedded(o Options, db *sqlite.DB, p *refresh.Parts) (err error) {
+func (s *Service) refreshEmbedded(o Options, db *sqlite.DB, rations keeper.Keeper, p *refresh.Parts) (err error) {
 	if !o.Refresh.wanted() {
 		return nil
 	}
-	if p.Snapshots, err = sqlite.NewSnapshots(db, refresh.TierOptions{}); err != nil {
+	if p.Snapshots, err = sqlite.NewSnapshots(db, o.Refresh.tiers()); err != nil {
 		return err
 	}
 	p.Coalescer = memory.NewCoalescer(refresh.CoalescerTTLs{}, o.Engine.Now)
 	p.Cache = memory.NewCache(memory.CacheOptions{Now: o.Engine.Now})
 	p.Log = sqlite.NewEventLog(db, sqlite.EventLogOptions{Log: o.Engine.Log})
-	p.Rate, err = memory.NewRate(o.Refresh.Limits, memory.RateOptions{Store: sqlite.NewRateDays(db), Now: o.Engine.Now})
+	p.Rate, err = paced.New(o.Refresh.Limits, rations, paced.Options{Now: o.Engine.Now})
 	return err
 }
 
@@ -61,14 +63,13 @@ func (s *Service) refreshShared(o Options, db *relational.DB, p *refresh.Parts) 
 	if !o.Refresh.wanted() {
 		return nil
 	}
-	p.Snapshots, err = relational.NewSnapshots(db, refresh.TierOptions{})
+	p.Snapshots, err = relational.NewSnapshots(db, o.Refresh.tiers())
 	s.aloneArchiving = func(ctx context.Context) (func(), error) { return db.Alone(ctx, "archive") }
-	s.rateStore = relational.NewRateDays(db)
 	return err
 }
 
 // refreshRedis fills in what several processes share through Redis.
-func (s *Service) refreshRedis(ctx context.Context, o Options, db *redis.DB, p *refresh.Parts) error {
+func (s *Service) refreshRedis(ctx context.Context, o Options, db *redis.DB, rations keeper.Keeper, p *refresh.Parts) error {
 	if !o.Refresh.wanted() {
 		return nil
 	}
@@ -82,7 +83,7 @@ func (s *Service) refreshRedis(ctx context.Context, o Options, db *redis.DB, p *
 	p.Coalescer = redis.NewCoalescer(db, refresh.CoalescerTTLs{})
 	p.Log = redis.NewEventLog(db, redis.EventLogOptions{Log: o.Engine.Log})
 	p.Signals = redis.NewSignals(db, db.Key("refresh:stored"), o.Engine.Log)
-	p.Rate, err = redis.NewRate(db, o.Refresh.Limits, redis.RateOptions{Store: s.rateStore})
+	p.Rate, err = paced.New(o.Refresh.Limits, rations, paced.Options{})
 	return err
 }
 
@@ -97,6 +98,7 @@ func (s *Service) openPipeline(ctx context.Context, o Options, p refresh.Parts) 
 			return err
 		}
 		p.Log = log
+		s.Fleet.works("refresh log", log)
 	}
 	s.closers = append(s.closers, closeLog(ctx, p.Log))
 	s.checks = append(s.checks, Check{"refresh log", p.Log.Check})

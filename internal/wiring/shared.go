@@ -10,6 +10,7 @@ import (
 	"sluice/internal/backend/relational"
 	"sluice/internal/config"
 	"sluice/internal/dispatch"
+	"sluice/internal/document"
 	"sluice/internal/engine"
 	"sluice/internal/idempotency"
 	"sluice/internal/query"
@@ -28,14 +29,21 @@ func openSQL(ctx context.Context, url string, look bool) (*relational.DB, error)
 }
 
 // openShared opens the ports of a service that works with others.
-func (s *Service) openShared(ctx context.Context, o Options, ports *parts) error {
+func (s *Service) openShared(ctx context.Context, o *Options, ports *parts) error {
 	db, err := openSQL(ctx, o.Config.Servers.State, o.Look)
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, db.Close)
-	s.SQL = counts{db}
-	s.alone = db.Alone
+	s.SQL, s.Records = counts{db}, relational.NewRecords(db)
+	s.Alone = db.Alone
+	s.Fleet.works("state", db)
+	s.columns.reopen = func(ctx context.Context, kinds document.Kinds) (document.Reader, error) {
+		return relational.NewDocuments(ctx, db, kinds)
+	}
+	if err := s.openSources(ctx, o, ports); err != nil {
+		return err
+	}
 	var beside relational.DocumentWriter
 	if s.Documents == nil {
 		documents, err := relational.NewDocuments(ctx, db, s.Kinds)
@@ -48,22 +56,22 @@ func (s *Service) openShared(ctx context.Context, o Options, ports *parts) error
 		}
 	}
 	store := relational.NewState(db, beside, o.Engine.Now)
-	if ports.Vault, err = openVault(ctx, o, store); err != nil {
+	if ports.Vault, err = openVault(ctx, *o, store); err != nil {
 		return err
 	}
-	if err := s.openAccess(ctx, o, relational.NewAccess(db)); err != nil {
+	if err := s.openAccess(ctx, *o, relational.NewAccess(db)); err != nil {
 		return err
 	}
 	ports.store = store
-	s.openBackfill(o, relational.NewFillings(db))
+	s.openBackfill(*o, relational.NewFillings(db))
 	s.Keys = idempotency.NewKeeper(relational.NewIdempotency(db), ports.Vault, o.Engine.Now)
 	ports.timers.Store = relational.NewTimers(db)
-	ports.sinks, s.Records = relational.NewSinks(db), relational.NewRecords(db)
+	ports.sinks = relational.NewSinks(db)
 	ports.notifications, ports.Origins = relational.NewNotifications(db), relational.NewOrigins(db)
-	if err := s.refreshShared(o, db, &ports.refresh); err != nil {
+	if err := s.refreshShared(*o, db, &ports.refresh); err != nil {
 		return err
 	}
-	return s.openRedis(ctx, o, store, relational.NewRations(db), ports)
+	return s.openRedis(ctx, *o, store, relational.NewRations(db), ports)
 }
 
 // openQueries opens what answers SQL, if there is a user for it.
@@ -84,14 +92,15 @@ func (s *Service) openQueries(url string) error {
 	return nil
 }
 
-func (s *Service) openRedis(ctx context.Context, o Options, store state.Quotas, rations keeper.Store, ports *parts) error {
+func (s *Service) openRedis(ctx context.Context, o Options, store state.Quotas, stored keeper.Store, ports *parts) error {
 	db, err := redis.Open(ctx, redis.Options{URL: o.Config.Servers.Redis, Prefix: o.Config.Servers.RedisPrefix, Observe: observeRedis(o)})
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, func() error { db.Close(); return nil })
 	s.checks = append(s.checks, Check{"redis", db.Ping})
-	dispatcher, err := redis.NewDispatcher(ctx, db, observeScheduler(o, redis.DispatcherOptions{
+	s.meets(db, o)
+	dispatcher, err := redis.NewDispatcher(ctx, db, s.observeScheduler(o, redis.DispatcherOptions{
 		Lease: o.Engine.Lease, LaneLimit: o.Quota.Concurrency, OnLoss: engine.OnLoss(), OnLead: engine.OnLead, Log: o.Engine.Log,
 	}))
 	if err != nil {
@@ -103,14 +112,18 @@ func (s *Service) openRedis(ctx context.Context, o Options, store state.Quotas, 
 		s.background = append(s.background, dispatcher.Schedule)
 	}
 	ports.Dispatch, ports.Signals = dispatcher, dispatcher
+	changes := redis.NewSignals(db, db.Key("sources:changed"), o.Engine.Log)
+	s.closers = append(s.closers, func() error { changes.Close(); return nil })
+	s.Signals = changes
 	ports.Quota = quota.Unlimited{}
 	if len(o.Quota.Buckets) > 0 {
 		ports.Quota = redis.NewQuota(db, o.Quota, redis.QuotaOptions{Restore: store.QuotaWindows})
 	}
-	ports.Quota = drawn.New(ports.Quota, redis.NewRations(db, redis.RationsOptions{Store: rations}), rations.Groups)
+	rations := redis.NewRations(db, redis.RationsOptions{Store: stored})
+	ports.Quota = drawn.New(ports.Quota, rations, stored.Groups)
 	ports.Results = redis.NewResults(db, redis.ResultsOptions{})
 	s.Redis = func(ctx context.Context) (any, error) { return describeRedis(ctx, db, dispatcher) }
-	if err := s.refreshRedis(ctx, o, db, &ports.refresh); err != nil {
+	if err := s.refreshRedis(ctx, o, db, rations, &ports.refresh); err != nil {
 		return err
 	}
 	return s.openTrigger(ctx, o, db, ports)
@@ -125,9 +138,14 @@ func observeRedis(o Options) func(command string, took time.Duration, failed err
 }
 
 // observeScheduler lets the scheduler be watched.
-func observeScheduler(o Options, d redis.DispatcherOptions) redis.DispatcherOptions {
+func (s *Service) observeScheduler(o Options, d redis.DispatcherOptions) redis.DispatcherOptions {
+	d.Leads = s.Fleet.leads.Store
 	if o.Meter != nil {
-		d.Leads, d.Slept = o.Meter.SchedulerLeads, o.Meter.SchedulerSlept
+		d.Slept = o.Meter.SchedulerSlept
+		d.Leads = func(leads bool) {
+			s.Fleet.leads.Store(leads)
+			o.Meter.SchedulerLeads(leads)
+		}
 	}
 	return d
 }

@@ -29,8 +29,8 @@ func (s *Service) openSinks(o Options, store hook.Store) error {
 	if store, ok := s.Documents.(followed); ok {
 		options.Runner.Source.Feed, options.Runner.Source.Finder = store, store
 	}
-	if s.alone != nil {
-		options.Alone = func(ctx context.Context, name string) (func(), error) { return s.alone(ctx, "sink "+name) }
+	if s.Alone != nil {
+		options.Alone = func(ctx context.Context, name string) (func(), error) { return s.Alone(ctx, "sink "+name) }
 	}
 	if o.Meter != nil {
 		options.Applied = o.Meter.Carried

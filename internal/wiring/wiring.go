@@ -11,7 +11,6 @@ import (
 
 	"sluice/internal/access"
 	"sluice/internal/archive"
-	"sluice/internal/backend/mongo"
 	"sluice/internal/backend/sqlite"
 	"sluice/internal/config"
 	"sluice/internal/dispatch"
@@ -24,16 +23,15 @@ import (
 	"sluice/internal/notify"
 	"sluice/internal/query"
 	"sluice/internal/quota"
-	"sluice/internal/quota/rate"
 	"sluice/internal/record"
 	"sluice/internal/refresh"
-	"sluice/internal/schedule"
 	"sluice/internal/sink"
 	"sluice/internal/sink/hook"
 	"sluice/internal/source"
 	"sluice/internal/state"
 	"sluice/internal/stats"
 	"sluice/internal/timer"
+	"sluice/internal/watch"
 	"sluice/internal/webhook"
 )
 
@@ -52,6 +50,9 @@ type Options struct {
 	Holder  string
 	Sources []source.Source
 	Quota   quota.Config
+	// Added tells, by the records of the store, which other sources there are; nil if
+	// there are none. What they grant is added to Quota.
+	Added func(ctx context.Context, records record.Store) ([]source.Source, error)
 	// Engine is what no setting says, such as its clock, its log and its tracer,
 	// which are those of all parts. What it leaves zero is as Config says.
 	Engine  engine.Config
@@ -64,6 +65,11 @@ type Options struct {
 	WrapDispatch func(dispatch.Dispatcher) dispatch.Dispatcher
 	WrapQuota    func(quota.Keeper) quota.Keeper
 	MaxPages     int
+	// Inferred, if set, is told that columns were inferred while the service works: its
+	// tables have them when it is opened again.
+	Inferred func()
+	// Version is the program's, for people.
+	Version string
 	// Statistics replaces the real statistics, for benchmarks of the engine.
 	Statistics engine.Statistics
 }
@@ -90,8 +96,13 @@ type Service struct {
 	DB    *sqlite.DB
 	SQL   Counts
 	State state.Store
+	// Sources are what is collected in runs, those included that were added.
+	Sources []source.Description
 	// Kinds are those of the documents, as the sources declare them.
-	Kinds     document.Kinds
+	Kinds document.Kinds
+	// Room makes room for documents of kinds that are to be collected later.
+	Room      func(ctx context.Context, kinds document.Kinds) error
+	columns   columns
 	Documents document.Reader
 	// Feed, Finder and Lister are of the store of the documents; nil where it has
 	// none of it.
@@ -115,6 +126,8 @@ type Service struct {
 	Refreshes *refresh.Pipeline
 	// Archive is nil where old values stay in the store.
 	Archive *archive.Archiver
+	// Fleet is what the installation consists of.
+	Fleet *Fleet
 	// Redis tells how Redis fares; nil where there is none.
 	Redis func(ctx context.Context) (any, error)
 	// Tokens are those of the API, and Audit who changed what.
@@ -122,11 +135,12 @@ type Service struct {
 	Audit  *access.Audit
 	// Records are small named values that processes share.
 	Records record.Store
+	// Signals tells other processes that something changed; nil if there are none.
+	Signals watch.Signals
+	// Alone keeps other processes from doing what has a name; nil if there are none.
+	Alone func(ctx context.Context, what string) (release func(), err error)
 
-	shared    bool
-	rateStore rate.Store
-	// alone keeps other processes from doing what has a name; nil if there are none.
-	alone func(ctx context.Context, what string) (release func(), err error)
+	shared bool
 	// aloneArchiving keeps other processes from archiving; nil if there are none.
 	aloneArchiving func(ctx context.Context) (release func(), err error)
 	// Keys keeps the answers to requests that may be sent again.
@@ -145,45 +159,20 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 	if err := o.Config.Servers.Validate(); err != nil {
 		return nil, err
 	}
-	var err error
-	if o.Engine, err = engineOptions(o); err != nil {
-		return nil, err
-	}
+	// Of what is added below, the stores need to know the times alone.
+	o.Engine = o.Config.Engine(o.Engine)
 	if o.Engine.Log == nil {
 		o.Engine.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{shared: o.Config.Servers.Shared(), runner: lifecycle.NewRunner()}
-	for _, src := range o.Sources {
-		s.Kinds = append(s.Kinds, src.Describe().Kinds...)
-	}
-	if err := s.Kinds.Check(); err != nil {
-		return nil, err
-	}
-	if err := s.assemble(ctx, o); err != nil {
+	s := &Service{shared: o.Config.Servers.Shared(), runner: lifecycle.NewRunner(), Fleet: newFleet(o)}
+	if err := s.assemble(ctx, &o); err != nil {
 		return nil, errors.Join(err, s.closeAll())
 	}
 	return s, nil
 }
 
-// engineOptions is all that is said to the engine.
-func engineOptions(o Options) (engine.Config, error) {
-	e := o.Config.Engine(o.Engine)
-	if !o.Config.Harvest.On || e.Harvests != nil {
-		return e, nil
-	}
-	policy, err := o.Config.Harvest.Schedule()
-	e.Harvests = map[string]schedule.Policy{}
-	for _, src := range o.Sources {
-		e.Harvests[src.Name()] = policy
-	}
-	return e, err
-}
-
-func (s *Service) assemble(ctx context.Context, o Options) error {
-	ports := parts{Ports: engine.Ports{Sources: o.Sources}}
-	if err := s.openMongo(ctx, o, &ports); err != nil {
-		return err
-	}
+func (s *Service) assemble(ctx context.Context, o *Options) error {
+	ports := parts{}
 	open := s.openEmbedded
 	if s.shared {
 		open = s.openShared
@@ -191,6 +180,15 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 	if err := open(ctx, o, &ports); err != nil {
 		return err
 	}
+	s.Room = func(ctx context.Context, kinds document.Kinds) error {
+		_, err := s.columns.reopen(ctx, kinds)
+		return err
+	}
+	return s.join(ctx, *o, ports)
+}
+
+// join puts the engine together from what was opened.
+func (s *Service) join(ctx context.Context, o Options, ports parts) error {
 	s.openChanges()
 	ports.timers.Store = measureTimers(o.Meter, ports.timers.Store)
 	if err := s.openNotifications(&o, ports.notifications); err != nil {
@@ -213,7 +211,7 @@ func (s *Service) assemble(ctx context.Context, o Options) error {
 	}
 	ports.State = state.PartsOf(ports.store)
 	s.measureEngine(&o, &ports)
-	ports.Feed = s.Feed
+	ports.Feed, ports.Collected = s.Feed, s.Documents
 	s.State, s.Dispatch, s.Quota = ports.store, ports.Dispatch, ports.Quota
 	s.Statistics = stats.New(s.Documents, s.State, s.Kinds, o.Engine.Now)
 	ports.Statistics = s.Statistics
@@ -240,31 +238,6 @@ type parts struct {
 	words wordindex.Index
 	// sinks is where is kept what their targets cannot keep.
 	sinks hook.Store
-}
-
-// openMongo opens the separate document store, if there is one.
-func (s *Service) openMongo(ctx context.Context, o Options, ports *parts) error {
-	if o.Config.Servers.Mongo == "" {
-		return nil
-	}
-	db, err := mongo.Open(o.Config.Servers.Mongo)
-	if err != nil {
-		return err
-	}
-	s.closers = append(s.closers, func() error { return db.Close(context.WithoutCancel(ctx)) })
-	documents, err := mongo.NewDocuments(ctx, db, s.Kinds)
-	if err != nil {
-		return err
-	}
-	s.checks = append(s.checks, Check{"mongo", documents.Check})
-	s.Documents, ports.Documents = documents, documents
-	log, err := mongo.NewTimerLog(ctx, db)
-	if err != nil {
-		return err
-	}
-	ports.timers.Log = log
-	ports.words, err = mongo.NewWords(ctx, db)
-	return err
 }
 
 // Check proves that something works that the service needs.
@@ -323,6 +296,7 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 	failed = errors.Join(failed, s.Timers.Stop(ctx), s.Engine.Stop(ctx))
 	s.runner.Stop()
+	s.columns.settle(ctx, s)
 	return errors.Join(failed, s.closeAll())
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"sluice/internal/backend/memory"
 	"sluice/internal/domain"
+	"sluice/internal/quota/paced"
 	"sluice/internal/quota/rate"
 )
 
@@ -15,7 +16,7 @@ func BenchmarkRateReserve(b *testing.B) {
 	}
 	for _, p := range []domain.Priority{domain.PriorityHigh, domain.PriorityLow} {
 		b.Run(p.String(), func(b *testing.B) {
-			k, err := memory.NewRate(map[string]rate.Limits{"maple": l}, memory.RateOptions{})
+			k, err := paced.New(map[string]rate.Limits{"maple": l}, memory.NewRations(memory.RationsOptions{}), paced.Options{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -24,9 +24,11 @@ type RationsOptions struct {
 type Rations struct {
 	opts  RationsOptions
 	start time.Time
+	// born is the time that had passed then: all that was granted since is known.
+	born int64
 
-	mu     sync.RWMutex
-	groups map[string]*rationGroup
+	// groups are rationGroups by name.
+	groups sync.Map
 }
 
 var _ keeper.Keeper = (*Rations)(nil)
@@ -36,17 +38,26 @@ func NewRations(o RationsOptions) *Rations {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Rations{opts: o, start: o.Now(), groups: make(map[string]*rationGroup)}
+	k := &Rations{opts: o, start: o.Now()}
+	_, k.born = k.clock()
+	return k
 }
 
 // clock returns the time of day, and in microseconds what has passed. One look
 // tells both unless a test says otherwise: Go's times know what has passed.
-func (k *Rations) clock() (wall time.Time, now int64) {
-	wall = k.opts.Now()
+func (k *Rations) clock() (wall time.Time, now int64) { return k.clockAt(k.opts.Now()) }
+
+// clockAt is clock for who knows the time of day.
+func (k *Rations) clockAt(wall time.Time) (_ time.Time, now int64) {
 	if k.opts.Passed != nil {
 		return wall, k.opts.Passed().Microseconds()
 	}
 	return wall, wall.Sub(k.start).Microseconds()
+}
+
+func (k *Rations) passed() time.Duration {
+	_, now := k.clock()
+	return time.Duration(now) * time.Microsecond
 }
 
 // Reserve implements keeper.Keeper.
@@ -97,7 +108,7 @@ func (k *Rations) Park(ctx context.Context, group, gate string, wait time.Durati
 	if err != nil {
 		return err
 	}
-	if closed := g.park(gate, wait); k.opts.Store != nil {
+	if closed := g.park(gate, wait); k.opts.Store != nil && wait > keeper.ParkStored {
 		return k.opts.Store.Save(context.WithoutCancel(ctx), []keeper.Stored{closed})
 	}
 	return nil
@@ -116,26 +127,20 @@ func (k *Rations) Lift(ctx context.Context, group string) error {
 }
 
 // Look implements keeper.Keeper.
-func (k *Rations) Look(ctx context.Context, group string) ([]keeper.Window, error) {
+func (k *Rations) Look(ctx context.Context, group string, draws ...keeper.Draw) ([]keeper.Window, error) {
 	g, err := k.group(ctx, group)
 	if err != nil {
 		return nil, err
 	}
-	return g.look(), nil
+	return g.look(draws), nil
 }
 
 // group returns a group, with what was stored of it.
 func (k *Rations) group(ctx context.Context, name string) (*rationGroup, error) {
-	k.mu.RLock()
-	g := k.groups[name]
-	k.mu.RUnlock()
-	if g == nil {
-		k.mu.Lock()
-		if g = k.groups[name]; g == nil {
-			g = newRationGroup(k, name)
-			k.groups[name] = g
-		}
-		k.mu.Unlock()
+	known, ok := k.groups.Load(name)
+	if !ok {
+		known, _ = k.groups.LoadOrStore(name, newRationGroup(k, name))
 	}
+	g, _ := known.(*rationGroup)
 	return g, g.begin(ctx)
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"sluice/internal/domain"
-	"sluice/internal/quota/rate"
 	"sluice/internal/ration"
 	"sluice/internal/ration/keeper"
 )
@@ -19,8 +18,9 @@ import (
 type rationGroup struct {
 	keeper *Rations
 	name   string
-	// storing is whose turn it is to ask the store.
-	storing rate.Turn
+	// loading is whose turn it is to read what was stored; saver writes it.
+	loading keeper.Turn
+	saver   *keeper.Saver
 	begun   atomic.Bool
 
 	mu       sync.Mutex
@@ -28,11 +28,12 @@ type rationGroup struct {
 	gates    map[string]*keeper.Gate
 	permits  map[uint64]heldPermit
 	sequence uint64
-	// born is since when all is known that was granted.
-	born int64
 	// stored is what was written down and nobody has asked for yet.
 	stored    map[string]keeper.Stored
 	nextSweep int64
+	// taken is when calls were taken last, and drawn the counts of such asks by urgency.
+	taken int64
+	drawn [2]drawnCounts
 }
 
 type countName struct{ ration, part string }
@@ -44,6 +45,8 @@ type rationCount struct {
 	ration *ration.Ration
 	keep   int
 	terms  keeper.Terms
+	// gone says that it was forgotten, as it was as good as a new one.
+	gone bool
 }
 
 // heldPermit is a permit that is out: what it draws on, and since when.
@@ -59,10 +62,10 @@ type heldDraw struct {
 }
 
 func newRationGroup(k *Rations, name string) *rationGroup {
-	wall, now := k.clock()
+	wall, _ := k.clock()
 	return &rationGroup{
-		keeper: k, name: name, storing: rate.NewTurn(), counts: make(map[countName]*rationCount), gates: make(map[string]*keeper.Gate),
-		permits: make(map[uint64]heldPermit), sequence: uint64(max(wall.UnixMicro(), 1)), born: now,
+		keeper: k, name: name, loading: keeper.NewTurn(), saver: keeper.NewSaver(name, k.opts.Store, k.passed), counts: make(map[countName]*rationCount), gates: make(map[string]*keeper.Gate),
+		permits: make(map[uint64]heldPermit), sequence: uint64(max(wall.UnixMicro(), 1)),
 	}
 }
 
@@ -71,10 +74,10 @@ func (g *rationGroup) begin(ctx context.Context) error {
 	if g.begun.Load() {
 		return nil
 	}
-	if err := g.storing.Take(ctx); err != nil {
+	if err := g.loading.Take(ctx); err != nil {
 		return err
 	}
-	defer g.storing.End()
+	defer g.loading.End()
 	if g.begun.Load() {
 		return nil
 	}
@@ -150,14 +153,14 @@ func (g *rationGroup) newCount(name string, t *keeper.Terms, wall time.Time, now
 	if ok && t.Stored {
 		return keeper.Restore(&row, now, wall)
 	}
-	return keeper.NewCount(t, now, g.born)
+	return keeper.NewCount(t, now, g.keeper.born)
 }
 
-// unsaved is a count of which more must be written down first.
+// unsaved is a count of which more must be written down: for a call of this price, or
+// before long.
 type unsaved struct {
-	count  *rationCount
-	stored keeper.Stored
-	covers int64
+	count *rationCount
+	price int64
 }
 
 // reserve decides. If something must be written down first it decides nothing, and
@@ -186,9 +189,7 @@ func (g *rationGroup) reserve(ask *keeper.Ask) (keeper.Decision, []unsaved) {
 			longest, refused = wait, refuse(wall, wait, why, d.Count())
 		}
 		if longest == 0 && g.keeper.opts.Store != nil && c.Unsaved(&c.terms, now, price) {
-			s, covers := c.Snapshot(&c.terms, now, price, wall)
-			s.Group, s.Count = g.name, d.Count()
-			ahead = append(ahead, unsaved{c, s, covers})
+			ahead = append(ahead, unsaved{c, price})
 		}
 	}
 	switch {
@@ -224,19 +225,25 @@ func (g *rationGroup) grant(ask *keeper.Ask, draws []heldDraw, wall time.Time, n
 	return keeper.Decision{Granted: true, Permit: keeper.Permit{ID: g.sequence, Ask: *ask, GrantedAt: wall}}
 }
 
-// look tells what is known, by the names of counts.
-func (g *rationGroup) look() []keeper.Window {
+// look tells what is known, by the names of counts, and of these draws in any case.
+func (g *rationGroup) look(draws []keeper.Draw) []keeper.Window {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	wall, now := g.keeper.clock()
+	for i := range draws {
+		g.count(draws[i].Ration, draws[i].Part, draws[i].Keep, wall, now)
+	}
 	var all []keeper.Window
 	for name, c := range g.counts {
-		c = g.count(c.ration, name.part, c.keep, wall, now)
+		// Whoever looks begins no window.
+		c.Advance(&c.terms, now, 0)
 		limit, available, kept, resets := c.View(&c.terms, now)
 		w := keeper.Window{
 			Group: g.name, Count: keeper.CountName(name.ration, name.part), Ration: name.ration, Part: name.part,
 			Limit: int(limit), Available: int(available), InFlight: int(c.InFlight()), Kept: int(kept),
 		}
+		spent, low := c.Spent(&c.terms, now)
+		w.Spent, w.Low = int(spent), int(low)
 		if resets > now {
 			w.Reset = wall.Add(time.Duration(resets-now) * time.Microsecond)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"sluice/internal/domain"
 	"sluice/internal/ration/keeper"
 )
 
@@ -16,38 +15,44 @@ const (
 	parkStored = 10 * time.Second
 )
 
-// save writes down what is to be taken. Who waited for its turn meanwhile asks again.
+// save writes down what is to be taken, as things are when it is the caller's turn. Who
+// waited for its turn meanwhile asks again.
 func (g *rationGroup) save(ctx context.Context, all []unsaved) error {
-	if err := g.storing.Take(ctx); err != nil {
-		return err
-	}
-	defer g.storing.End()
-	g.mu.Lock()
-	_, now := g.keeper.clock()
-	rows := make([]keeper.Stored, 0, len(all))
-	for i := range all {
-		u := &all[i]
-		if !u.count.Covered(now, u.stored.Spent, u.covers) {
-			more := max(u.count.Ceiling()-u.stored.Spent, 0)
-			u.stored.Spent, u.stored.Late = u.stored.Spent+more, u.stored.Late+more
-			g.sequence++
-			u.stored.Seq = g.sequence
-			rows = append(rows, u.stored)
+	var covers []int64
+	var rows []keeper.Stored
+	return g.saver.Save(ctx, func() []keeper.Stored {
+		all, rows, covers = g.unsavedRows(all)
+		return rows
+	}, func(context.Context) error {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		for i, u := range all {
+			u.count.Raise(rows[i].Spent, covers[i])
 		}
-	}
-	g.mu.Unlock()
-	if len(rows) == 0 {
 		return nil
-	}
-	if err := g.keeper.opts.Store.Save(context.WithoutCancel(ctx), rows); err != nil {
-		return domain.Errorf(domain.CodeUnavailable, "what is drawn on the rations of %s cannot be stored: %w", g.name, err)
-	}
+	})
+}
+
+// unsavedRows are what to write down of those of which nobody has written down enough
+// meanwhile, and until when that holds.
+func (g *rationGroup) unsavedRows(all []unsaved) (some []unsaved, rows []keeper.Stored, covers []int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	wall, now := g.keeper.clock()
 	for _, u := range all {
-		u.count.Raise(u.stored.Spent, u.covers)
+		c := u.count
+		c.pass(wall, now)
+		due := u.price > 0 && c.Unsaved(&c.terms, now, u.price) || u.price == 0 && (c.Exceeds(&c.terms, now) || c.Soon(&c.terms, now))
+		if c.gone || !due {
+			continue
+		}
+		row, until := c.Snapshot(&c.terms, now, u.price, wall)
+		more := max(c.Ceiling()-row.Spent, 0)
+		g.sequence++
+		row.Group, row.Count, row.Spent, row.Late, row.Seq = g.name, c.name, row.Spent+more, row.Late+more, g.sequence
+		some, rows, covers = append(some, u), append(rows, row), append(covers, until)
 	}
-	return nil
+	return some, rows, covers
 }
 
 // settle ends a permit. It returns what is to be stored of a gate that it closed, and
@@ -75,9 +80,7 @@ func (g *rationGroup) settle(p *keeper.Permit, o *keeper.Outcome) (closed *keepe
 			c = g.settleStray(p, i, answer, grantedAt, wall, now)
 		}
 		if g.keeper.opts.Store != nil && c.Exceeds(&c.terms, now) {
-			s, covers := c.Snapshot(&c.terms, now, 0, wall)
-			s.Group, s.Count = g.name, c.name
-			over = append(over, unsaved{c, s, covers})
+			over = append(over, unsaved{count: c})
 		}
 	}
 	return g.settleGate(p, o, wall, now), over
@@ -174,6 +177,7 @@ func (g *rationGroup) lift() []keeper.Stored {
 // sweep ends permits that nobody gave back, and forgets what is as good as new.
 func (g *rationGroup) sweep(now int64) {
 	g.nextSweep = now + rationSweep
+	g.drawn = [2]drawnCounts{}
 	for id, held := range g.permits {
 		if now < held.at+keeper.Life {
 			continue
@@ -188,6 +192,7 @@ func (g *rationGroup) sweep(now int64) {
 	}
 	for name, c := range g.counts {
 		if c.Advance(&c.terms, now, 0); c.Idle(&c.terms, now) {
+			c.gone = true
 			delete(g.counts, name)
 		}
 	}

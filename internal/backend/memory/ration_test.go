@@ -20,6 +20,9 @@ func (b *rationBench) Keepers() []keeper.Keeper { return []keeper.Keeper{b.keepe
 func (b *rationBench) Restart(int) { b.Lose() }
 
 func (b *rationBench) Lose() {
+	if b.keeper != nil {
+		b.keeper.Wait()
+	}
 	b.keeper = memory.NewRations(memory.RationsOptions{Store: b.store, Now: b.clock.Now, Passed: b.clock.Passed})
 }
 

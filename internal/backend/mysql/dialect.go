@@ -20,6 +20,7 @@ var dialect = &relational.Dialect{
 	// Its texts are compared as the table says.
 	CurrentSchema: "DATABASE()",
 	LongText:      "LONGTEXT",
+	Size:          "SELECT COALESCE(SUM(data_length + index_length), 0) FROM information_schema.tables WHERE table_schema = DATABASE()",
 	Views:         views.MySQL(),
 	ReplaceView:   replaceView,
 	// The column folds more letters than A to Z.

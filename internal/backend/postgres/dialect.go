@@ -17,6 +17,7 @@ var dialect = &relational.Dialect{
 	Overtake:             overtake,
 	CurrentSchema:        "current_schema()",
 	LongText:             `TEXT COLLATE "C"`,
+	Size:                 "SELECT pg_database_size(current_database())",
 	Views:                views.PostgreSQL(),
 	ReplaceView:          replaceView,
 	AuthorIs:             "LOWER(LEFT(d.author, 100)) = ?",

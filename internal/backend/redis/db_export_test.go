@@ -23,3 +23,6 @@ func LoadScript(files fs.FS, names ...string) Script { return Script{loadScriptF
 func (s Script) Run(ctx context.Context, db *DB, keys, args []string) (rueidis.RedisMessage, error) {
 	return s.run(ctx, db, keys, args)
 }
+
+// Enter writes down what a process is, once, as when it begins to listen.
+func (f *Fleet) Enter(ctx context.Context) { f.answer(ctx, "") }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"sluice/internal/fleet"
 )
 
 // NodeStats is how one Redis server fares.
@@ -84,4 +86,33 @@ func (d *DB) Lengths(ctx context.Context, sets, streams []string) (map[string]in
 		out[keys[i]] = n
 	}
 	return out, nil
+}
+
+// Backend implements fleet.Teller.
+func (d *DB) Backend(ctx context.Context) (fleet.Backend, error) {
+	b := fleet.Backend{Kind: "Redis"}
+	nodes, err := d.Stats(ctx)
+	if err != nil {
+		return b, err
+	}
+	var sum NodeStats
+	var addresses []string
+	for _, n := range nodes {
+		addresses = append(addresses, n.Address)
+		b.Version = n.Version
+		if n.Role == "master" {
+			sum.Keys += n.Keys
+		}
+		sum.UsedMemory += n.UsedMemory
+		sum.Clients += n.Clients
+		sum.CommandsPerSecond += n.CommandsPerSecond
+		sum.EvictedKeys += n.EvictedKeys
+	}
+	b.Address = strings.Join(addresses, ", ")
+	b.Figures = []fleet.Figure{
+		{Name: "nodes", Value: float64(len(nodes))}, {Name: "keys", Value: float64(sum.Keys)},
+		{Name: "memory", Value: float64(sum.UsedMemory), Unit: fleet.Bytes}, {Name: "connections", Value: float64(sum.Clients)},
+		{Name: "commands", Value: float64(sum.CommandsPerSecond), Unit: fleet.PerSecond}, {Name: "evicted keys", Value: float64(sum.EvictedKeys)},
+	}
+	return b, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"sluice/internal/backend/memory"
 	"sluice/internal/domain"
+	"sluice/internal/quota/paced"
 	"sluice/internal/quota/rate"
 	"sluice/internal/quota/rate/ratetest"
 	"sluice/internal/testkit"
@@ -38,9 +39,9 @@ func TestRateSameDecisionsAsInMemory(t *testing.T) {
 	}
 	for range rounds {
 		w := &rateTwins{TB: t, rng: rng, clock: ratetest.NewClock(ratetest.Morning), limits: ratetest.RandomLimits(rng)}
-		k, err := memory.NewRate(map[string]rate.Limits{ratetest.Upstream: w.limits}, memory.RateOptions{
+		k, err := paced.New(map[string]rate.Limits{ratetest.Upstream: w.limits}, memory.NewRations(memory.RationsOptions{
 			Now: w.clock.Now, Passed: w.clock.Passed,
-		})
+		}), paced.Options{Now: w.clock.Now, Passed: w.clock.Passed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,12 +81,25 @@ func (w *rateTwins) step() {
 	case n < 20:
 		d := (time.Duration(w.rng.Int64N(int64(60*time.Hour))) - 30*time.Hour).Truncate(time.Microsecond)
 		w.note("the clock is set by %v", d)
+		// Which dates have not ended by the time that passes each process knows for itself,
+		// since it was asked on them.
+		w.everybody()
 		w.clock.Set(d)
+		w.everybody()
 	default:
 		most := []time.Duration{time.Millisecond, 300 * time.Millisecond, 3 * time.Second, 9 * time.Hour}[w.rng.IntN(4)]
 		d := time.Duration(w.rng.Int64N(int64(most))).Truncate(time.Microsecond)
 		w.note("%v pass", d)
 		w.clock.Advance(d)
+	}
+}
+
+// everybody is asked what day it is.
+func (w *rateTwins) everybody() {
+	for _, k := range append([]rate.Keeper{w.memory}, w.redis...) {
+		if _, err := k.Usage(w.Context(), ratetest.Upstream); err != nil {
+			w.fail("%v", err)
+		}
 	}
 }
 

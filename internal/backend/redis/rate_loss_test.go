@@ -109,10 +109,10 @@ func flush(t *testing.T, db *redis.DB) {
 	}
 }
 
-// TestPauseSurvivesALoss as long as a process knows of it.
+// TestPauseSurvivesALoss: one that lasts longer than whoever forgets everything waits.
 func TestPauseSurvivesALoss(t *testing.T) {
 	clock := ratetest.NewClock(ratetest.Morning)
-	s := newRateStand(t, connectOwn(t, testkit.Redis(t)), ratetest.Maple(), clock, nil)
+	s := newRateStand(t, connectOwn(t, testkit.Redis(t)), ratetest.Maple(), clock, &ratetest.Store{})
 	until := clock.Now().Add(time.Hour)
 	if err := s.keepers[0].Pause(t.Context(), ratetest.Upstream, until); err != nil {
 		t.Fatal(err)
@@ -141,17 +141,11 @@ func TestStateOfBefore(t *testing.T) {
 	reserveCalls(t, k, high, 1)
 	clock.Advance(time.Second)
 	reserveCalls(t, k, high, 1)
-	key := db.OwnKey(ratetest.Upstream, "rate")
-	before, err := db.Client.Do(t.Context(), db.Client.B().Get().Key(key).Build()).ToString()
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := dump(t, db, rateKey(db))
 	if g := reserveCalls(t, k, high, 24); g.Calls != 24 {
 		t.Fatalf("%+v", g)
 	}
-	if err := db.Client.Do(t.Context(), db.Client.B().Set().Key(key).Value(before).Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	restoreDump(t, db, rateKey(db), before)
 	if g := reserveCalls(t, k, high, 1); g.Calls != 0 {
 		t.Fatalf("calls that the server does not know of were granted again: %+v", g)
 	}

@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	"sluice/internal/backend/redis"
+	"sluice/internal/quota/paced"
 	"sluice/internal/quota/rate"
 	"sluice/internal/quota/rate/ratetest"
+	"sluice/internal/ration/keeper"
 )
 
 // processes share the upstreams of a stand.
@@ -16,17 +18,22 @@ type rateStand struct {
 	testing.TB
 	db      *redis.DB
 	limits  rate.Limits
-	options redis.RateOptions
+	options redis.RationsOptions
+	clocks  paced.Options
 	keepers []rate.Keeper
+	// begun are all that ever ran.
+	begun []*redis.Rations
 }
 
 // newRateStand returns processes on a clock driven by hand, or the real one.
-func newRateStand(t testing.TB, db *redis.DB, l rate.Limits, clock *ratetest.Clock, store rate.Store) *rateStand {
+func newRateStand(t testing.TB, db *redis.DB, l rate.Limits, clock *ratetest.Clock, store keeper.Store) *rateStand {
 	t.Helper()
-	s := &rateStand{TB: t, db: db, limits: l, options: redis.RateOptions{Store: store}, keepers: make([]rate.Keeper, processes)}
+	s := &rateStand{TB: t, db: db, limits: l, options: redis.RationsOptions{Store: store}, keepers: make([]rate.Keeper, processes)}
 	if clock != nil {
 		s.options.Clock, s.options.Passed, s.options.Hold = clock.Now, clock.Passed, clock.Hold
+		s.clocks = paced.Options{Now: clock.Now, Passed: clock.Passed}
 	}
+	t.Cleanup(s.rest)
 	s.Lose()
 	for i := range s.keepers {
 		s.Restart(i)
@@ -34,20 +41,34 @@ func newRateStand(t testing.TB, db *redis.DB, l rate.Limits, clock *ratetest.Clo
 	return s
 }
 
+// rateKey is where the rations of the upstream are.
+func rateKey(db *redis.DB) string { return db.OwnKey(rate.Group(ratetest.Upstream), "ration") }
+
 func (s *rateStand) Keepers() []rate.Keeper { return s.keepers }
 
 func (s *rateStand) Restart(process int) {
 	s.Helper()
-	k, err := redis.NewRate(s.db, map[string]rate.Limits{ratetest.Upstream: s.limits}, s.options)
+	rations := redis.NewRations(s.db, s.options)
+	s.begun = append(s.begun, rations)
+	k, err := paced.New(map[string]rate.Limits{ratetest.Upstream: s.limits}, rations, s.clocks)
 	if err != nil {
 		s.Fatal(err)
 	}
 	s.keepers[process] = k
 }
 
+// rest waits for what is written down while nobody waits for it: the next one to use this
+// group would meet it.
+func (s *rateStand) rest() {
+	for _, k := range s.begun {
+		k.Wait()
+	}
+}
+
 func (s *rateStand) Lose() {
 	s.Helper()
-	key := s.db.OwnKey(ratetest.Upstream, "rate")
+	s.rest()
+	key := rateKey(s.db)
 	if err := s.db.Client.Do(s.Context(), s.db.Client.B().Del().Key(key).Build()).Error(); err != nil {
 		s.Fatal(err)
 	}

@@ -28,6 +28,9 @@ type RationsOptions struct {
 	Clock func() time.Time
 	// Passed, in tests alone, tells the time that passes for this process.
 	Passed func() time.Duration
+	// Hold, in tests alone, keeps Clock from being moved until release is called: a
+	// request tells the time at which it is sent, and is meant to arrive then.
+	Hold func() (release func())
 }
 
 // Rations implements keeper.Keeper on Redis. It has no goroutine while nobody asks.
@@ -46,6 +49,9 @@ func NewRations(db *DB, o RationsOptions) *Rations {
 	if o.Passed == nil {
 		start := time.Now()
 		o.Passed = func() time.Duration { return time.Since(start) }
+	}
+	if o.Hold == nil {
+		o.Hold = func() func() { return func() {} }
 	}
 	return &Rations{db: db, opts: o, groups: make(map[string]*rationGroup)}
 }
@@ -67,8 +73,11 @@ func (k *Rations) group(name string) *rationGroup {
 		if len(k.groups) >= mostRationGroups {
 			clear(k.groups)
 		}
-		g = &rationGroup{keeper: k, name: name, key: k.db.OwnKey(name, "ration")}
+		g = &rationGroup{
+			keeper: k, name: name, key: k.db.OwnKey(name, "ration"), saver: keeper.NewSaver(name, k.opts.Store, k.opts.Passed),
+		}
 		g.asks = batch.New(rationBatch, func(ctx context.Context, all []*rationAsk) error { g.reserve(ctx, all); return nil })
+		g.takes = batch.New(takeBatch, func(ctx context.Context, all []*rationTake) error { g.take(ctx, all); return nil })
 		g.ends = batch.New(rationBatch, func(ctx context.Context, all []*rationEnd) error { return g.settle(ctx, all) })
 		k.groups[name] = g
 	}
@@ -98,11 +107,11 @@ func (k *Rations) Settle(ctx context.Context, p keeper.Permit, o keeper.Outcome)
 func (k *Rations) Park(ctx context.Context, group, gate string, wait time.Duration) error {
 	ctx = context.WithoutCancel(ctx)
 	g := k.group(group)
-	n, err := g.run(ctx, rationScripts.change, 4, func() []string { return []string{"park", gate, integer(wait.Microseconds())} })
-	if err != nil {
+	n, err := g.run(ctx, rationScripts.change, rationHead+1, func() []string { return []string{"park", gate, integer(wait.Microseconds())} })
+	if err != nil || wait <= keeper.ParkStored {
 		return err
 	}
-	return g.saveGates(ctx, keeper.Stored{Count: keeper.GatePrefix + gate, Until: k.wall().Add(microseconds(n[3])), Seq: uint64(n[1])})
+	return g.saveGates(ctx, keeper.Stored{Count: keeper.GatePrefix + gate, Until: k.wall().Add(microseconds(n[rationHead])), Seq: uint64(n[1])})
 }
 
 // Lift implements keeper.Keeper.
@@ -113,7 +122,7 @@ func (k *Rations) Lift(ctx context.Context, group string) error {
 	if err != nil {
 		return err
 	}
-	n, err := g.run(ctx, rationScripts.change, 4, func() []string { return []string{"lift"} })
+	n, err := g.run(ctx, rationScripts.change, rationHead+1, func() []string { return []string{"lift"} })
 	if err != nil {
 		return err
 	}
@@ -126,47 +135,73 @@ func (k *Rations) Lift(ctx context.Context, group string) error {
 	return g.saveGates(ctx, opened...)
 }
 
-// Look implements keeper.Keeper.
-func (k *Rations) Look(ctx context.Context, group string) ([]keeper.Window, error) {
+// Look implements keeper.Keeper. Of a group that Redis does not know nothing is told but
+// for draws that are asked about.
+func (k *Rations) Look(ctx context.Context, group string, draws ...keeper.Draw) ([]keeper.Window, error) {
 	g := k.group(group)
 	if err := g.meet(ctx); err != nil {
 		return nil, err
 	}
-	args := append([]string{k.clock()}, g.caller())
-	m, err := rationScripts.look.run(ctx, k.db, []string{g.key}, args)
+	for range restoreTries {
+		all, known, err := g.look(ctx, draws)
+		if err != nil || known || len(draws) == 0 {
+			return all, err
+		}
+		if err := g.restore(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return nil, g.vanished()
+}
+
+// look asks once, and says whether Redis knows the group.
+func (g *rationGroup) look(ctx context.Context, draws []keeper.Draw) (all []keeper.Window, known bool, err error) {
+	defer g.keeper.opts.Hold()()
+	wall := g.keeper.wall()
+	table := newRationTable(wall)
+	for i := range draws {
+		table.count(&draws[i], draws[i].Part)
+	}
+	args := append([]string{g.keeper.clock(), g.caller(), "", "0"}, table.arguments()...)
+	m, err := rationScripts.look.run(ctx, g.keeper.db, []string{g.key}, args)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	rows, err := m.ToArray()
 	if err != nil {
-		return nil, domain.Errorf(domain.CodeUnavailable, "redis: a script of rations answered something else: %w", err)
+		return nil, false, domain.Errorf(domain.CodeUnavailable, "redis: a script of rations answered something else: %w", err)
 	}
-	all := make([]keeper.Window, 0, len(rows))
-	for _, row := range rows {
+	if len(rows) == 0 {
+		return nil, false, nil
+	}
+	for _, row := range rows[1:] {
 		cells, err := row.ToArray()
-		if err != nil || len(cells) != 6 {
-			return nil, domain.Errorf(domain.CodeUnavailable, "redis: a script of rations answered something else")
+		if err != nil || len(cells) != lookCells {
+			return nil, false, domain.Errorf(domain.CodeUnavailable, "redis: a script of rations answered something else")
 		}
 		field, _ := cells[0].ToString()
-		var n [6]int64
-		for i := 1; i < 6; i++ {
+		var n [lookCells]int64
+		for i := 1; i < lookCells; i++ {
 			n[i], _ = cells[i].AsInt64()
 		}
-		all = append(all, g.window(field, n, k.wall()))
+		all = append(all, g.window(field, n, wall))
 	}
 	sortWindows(all)
-	return all, nil
+	return all, true, nil
 }
 
+// lookCells is how many cells look.lua answers for each count.
+const lookCells = 8
+
 // window reads a row of look.lua.
-func (g *rationGroup) window(field string, n [6]int64, wall time.Time) keeper.Window {
+func (g *rationGroup) window(field string, n [lookCells]int64, wall time.Time) keeper.Window {
 	if name, ok := strings.CutPrefix(field, "g:"); ok {
 		return keeper.Window{
 			Group: g.name, Count: keeper.GatePrefix + name, Parked: rationReasons[n[1]-reasonAt], ParkedUntil: wall.Add(microseconds(n[2])),
 		}
 	}
 	name := strings.TrimPrefix(field, "c:")
-	w := keeper.Window{Group: g.name, Count: name, Limit: int(n[1]), Available: int(n[2]), InFlight: int(n[3]), Kept: int(n[4])}
+	w := keeper.Window{Group: g.name, Count: name, Limit: int(n[1]), Available: int(n[2]), InFlight: int(n[3]), Kept: int(n[4]), Spent: int(n[6]), Low: int(n[7])}
 	w.Ration, w.Part, _ = strings.Cut(name, "/")
 	if n[5] > 0 {
 		w.Reset = wall.Add(microseconds(n[5]))

@@ -15,13 +15,31 @@ import (
 )
 
 // rationScripts are the scripts by name.
-var rationScripts = struct{ reserve, settle, change, restore, look *luaScript }{
+var rationScripts = struct{ reserve, take, settle, change, restore, look *luaScript }{
 	reserve: loadScript("ration", "common", "learn", "reserve"),
+	take:    loadScript("ration", "common", "learn", "take"),
 	settle:  loadScript("ration", "common", "learn", "settle"),
 	change:  loadScript("ration", "common", "change"),
 	restore: loadScript("ration", "common", "restore"),
-	look:    loadScript("ration", "common", "look"),
+	look:    loadScript("ration", "common", "learn", "look"),
 }
+
+// rationHead is how many numbers every script answers with about the group itself.
+const rationHead = 7
+
+// What scripts tell a process about whether it is a newcomer.
+const (
+	staysNewcomer   = 1
+	becomesNewcomer = 2
+)
+
+// clockAllowance is how much longer than the last one a request may take before the
+// server's clock is doubted. A clock that is set forward by less goes unnoticed: that is
+// nine calls of 450 a second.
+const clockAllowance = 20 * time.Millisecond
+
+// aheadFor is for how long the fastest answer counts.
+const aheadFor = time.Minute
 
 // rationReasons are in the order of common.lua, from reasonAt on.
 var rationReasons = [...]keeper.Reason{
@@ -33,13 +51,18 @@ type rationGroup struct {
 	keeper    *Rations
 	name, key string
 	asks      *batch.Group[rationAsk]
+	takes     *batch.Group[rationTake]
 	ends      *batch.Group[rationEnd]
+	saver     *keeper.Saver
 
 	mu sync.Mutex
 	// epoch, sequence and now are what the group told last; sent and received are when, by
 	// the time that passes for this process.
 	epoch, sequence, now int64
 	sent, received       time.Duration
+	// last is what its last answer told of its turns and the server's clock, between which
+	// instants, and whether this process was a newcomer.
+	last contact
 	// ahead is by how much the group's time is ahead of that at least: what the fastest
 	// answer told since a while. Clocks drift.
 	ahead int64
@@ -48,6 +71,14 @@ type rationGroup struct {
 	// process met the group. A group in Redis that has not come as far is an old one.
 	met    bool
 	stored int64
+}
+
+// contact is what lets a group find out whether its clock was set since it answered.
+type contact struct {
+	turns, scale   int64
+	clock          int64
+	sent, received time.Duration
+	newcomer       bool
 }
 
 // caller is what the scripts are told of what this process knows.
@@ -62,19 +93,26 @@ func (g *rationGroup) caller() string {
 	}
 	r.int64s(g.epoch, g.sequence, g.ahead+passed.Microseconds())
 	r.int64s(g.now + (passed - g.sent + g.received - g.sent + slack).Microseconds())
-	r.int64s(g.stored)
+	r.int64s(g.stored, g.last.turns, g.last.scale, g.last.clock)
+	r.durations(passed-g.last.received, passed-g.last.sent+g.last.received-g.last.sent+slack)
+	r.booleans(g.last.newcomer)
 	return string(r)
 }
 
-// told remembers what the group tells.
+// told remembers the head of an answer. A newcomer goes by the first one: from then on
+// it counts for how long it is one.
 func (g *rationGroup) told(n []int64, sent, received time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	ahead := n[2] - received.Microseconds()
-	switch {
-	case n[0] < g.epoch:
+	if n[0] < g.epoch || n[0] == g.epoch && n[6] < g.last.scale || n[5] == staysNewcomer {
 		return
-	case n[0] > g.epoch:
+	}
+	anew := n[0] > g.epoch || n[6] > g.last.scale
+	if anew || received >= g.last.received {
+		g.last = contact{turns: n[3], scale: n[6], clock: n[4], sent: sent, received: received, newcomer: n[5] == becomesNewcomer}
+	}
+	if anew {
 		g.epoch, g.sequence, g.now, g.sent, g.received = n[0], n[1], n[2], sent, received
 		g.ahead, g.since = ahead, received
 		return
@@ -125,18 +163,10 @@ func (g *rationGroup) run(ctx context.Context, s *luaScript, want int, args func
 		return nil, err
 	}
 	for range restoreTries {
-		sent := g.keeper.opts.Passed()
-		m, err := s.run(ctx, g.keeper.db, []string{g.key}, append([]string{g.keeper.clock(), g.caller()}, args()...))
-		if err != nil {
-			return nil, err
-		}
-		numbers, err := m.AsIntSlice()
+		numbers, err := g.once(ctx, s, args)
 		switch {
-		case err != nil:
-			return nil, domain.Errorf(domain.CodeUnavailable, "redis: a script of rations answered something else: %w", err)
-		case len(numbers) >= want:
-			g.told(numbers, sent, g.keeper.opts.Passed())
-			return numbers, nil
+		case err != nil || len(numbers) >= want:
+			return numbers, err
 		case len(numbers) > 0:
 			return nil, domain.Errorf(domain.CodeUnavailable, "redis: a script of rations answered %d numbers, not %d", len(numbers), want)
 		}
@@ -144,7 +174,29 @@ func (g *rationGroup) run(ctx context.Context, s *luaScript, want int, args func
 			return nil, err
 		}
 	}
-	return nil, domain.Errorf(domain.CodeUnavailable, "redis: the rations of %s vanished %d times in a row", g.name, restoreTries)
+	return nil, g.vanished()
+}
+
+// once calls a script, and remembers the head of its answer.
+func (g *rationGroup) once(ctx context.Context, s *luaScript, args func() []string) ([]int64, error) {
+	defer g.keeper.opts.Hold()()
+	sent := g.keeper.opts.Passed()
+	m, err := s.run(ctx, g.keeper.db, []string{g.key}, append([]string{g.keeper.clock(), g.caller()}, args()...))
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := m.AsIntSlice()
+	if err != nil {
+		return nil, domain.Errorf(domain.CodeUnavailable, "redis: a script of rations answered something else: %w", err)
+	}
+	if len(numbers) >= rationHead {
+		g.told(numbers, sent, g.keeper.opts.Passed())
+	}
+	return numbers, nil
+}
+
+func (g *rationGroup) vanished() error {
+	return domain.Errorf(domain.CodeUnavailable, "redis: the rations of %s vanished %d times in a row", g.name, restoreTries)
 }
 
 // clock is what scripts are told about the time: nothing, except in tests.
@@ -211,7 +263,7 @@ func (t *rationTable) arguments() []string {
 // rationTerms writes what read_terms of common.lua reads.
 func rationTerms(d *keeper.Draw) string {
 	t := keeper.TermsOf(d)
-	r := make(record, 0, 96)
+	r := make(record, 0, 120)
 	r.integers(slices.Index(ration.Shapes(), t.Shape))
 	r.int64s(t.Limit)
 	r.booleans(t.Assumed)
@@ -219,6 +271,8 @@ func rationTerms(d *keeper.Draw) string {
 	r.booleans(t.Open)
 	r.int64s(t.Keep, t.Use, t.Low)
 	r.booleans(t.Calendar, t.Reads, t.Stored)
+	r.int64s(t.Reserve, t.Ahead)
+	r.booleans(t.Paced)
 	return string(r)
 }
 

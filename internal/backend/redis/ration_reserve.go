@@ -62,14 +62,15 @@ func (g *rationGroup) reserveOnce(ctx context.Context, asks []*rationAsk) (again
 			blob.integers(table.count(&a.Draws[i], a.Draws[i].Part), a.Draws[i].Cost)
 		}
 	}
-	n, err := g.run(ctx, rationScripts.reserve, 3+3*len(asks), func() []string {
+	n, err := g.run(ctx, rationScripts.reserve, rationHead+3*len(asks), func() []string {
 		return append([]string{string(blob), g.storing()}, table.arguments()...)
 	})
 	if err != nil {
 		return nil, err
 	}
 	for i, a := range asks {
-		what, value, who := n[3+3*i], n[4+3*i], n[5+3*i]
+		one := n[rationHead+3*i:]
+		what, value, who := one[0], one[1], one[2]
 		switch {
 		case what == 0:
 			a.decision = keeper.Decision{Granted: true, Permit: keeper.Permit{ID: uint64(value), Ask: a.Ask, GrantedAt: wall}}
@@ -84,28 +85,32 @@ func (g *rationGroup) reserveOnce(ctx context.Context, asks []*rationAsk) (again
 	if len(again) == 0 {
 		return nil, nil
 	}
-	return again, g.save(ctx, table, n[3+3*len(asks):])
+	return again, g.save(ctx, table, n[rationHead+3*len(asks):])
 }
 
-// save stores what is to be taken, and then says so to Redis.
+// rationRow is how many numbers tell what is to be stored of a count.
+const rationRow = 10
+
+// save stores what is to be taken, and then says so to Redis. A group that was lost
+// meanwhile goes on from what is stored, whatever that is by now.
 func (g *rationGroup) save(ctx context.Context, table *rationTable, n []int64) error {
 	var rows []keeper.Stored
 	raise := []string{"raise"}
-	for ; len(n) >= 9; n = n[9:] {
+	for ; len(n) >= rationRow; n = n[rationRow:] {
 		row := keeper.Stored{
-			Group: g.name, Count: table.stored[n[0]-1], Spent: n[1], Until: table.wall.Add(microseconds(n[3])), Limit: n[5], Refill: n[8], Seq: uint64(n[6]),
+			Group: g.name, Count: table.stored[n[0]-1], Spent: n[1], Until: table.wall.Add(microseconds(n[3])), Limit: n[5],
+			Seq: uint64(n[6]), Refill: n[8], Low: n[9],
 		}
 		if n[4] > 0 {
 			row.End, row.Late = table.wall.Add(microseconds(n[4])), n[7]
 		}
 		rows = append(rows, row)
-		raise = append(raise, row.Count, integer(n[1]), integer(n[2]))
+		raise = append(raise, row.Count, integer(n[1]), integer(n[2]), integer(n[6]))
 	}
-	if err := g.keeper.opts.Store.Save(ctx, rows); err != nil {
-		return domain.Errorf(domain.CodeUnavailable, "what is drawn on the rations of %s cannot be stored: %w", g.name, err)
-	}
-	_, err := g.run(ctx, rationScripts.change, 4, func() []string { return raise })
-	return err
+	return g.saver.Save(ctx, func() []keeper.Stored { return rows }, func(ctx context.Context) error {
+		_, err := g.once(ctx, rationScripts.change, func() []string { return raise })
+		return err
+	})
 }
 
 // settle ends permits.
@@ -124,7 +129,7 @@ func (g *rationGroup) settle(ctx context.Context, all []*rationEnd) error {
 			blob.rationAnswer(table, p, o, i)
 		}
 	}
-	n, err := g.run(ctx, rationScripts.settle, 3+2*len(all), func() []string {
+	n, err := g.run(ctx, rationScripts.settle, rationHead+2*len(all), func() []string {
 		return append([]string{string(blob), g.storing()}, table.arguments()...)
 	})
 	if err != nil {
@@ -132,14 +137,14 @@ func (g *rationGroup) settle(ctx context.Context, all []*rationEnd) error {
 	}
 	var closed []keeper.Stored
 	for i, e := range all {
-		if wait := microseconds(n[3+2*i]); wait >= parkStored {
-			closed = append(closed, keeper.Stored{Count: keeper.GatePrefix + e.permit.Gate, Until: wall.Add(wait), Seq: uint64(n[4+2*i])})
+		if wait := microseconds(n[rationHead+2*i]); wait >= parkStored {
+			closed = append(closed, keeper.Stored{Count: keeper.GatePrefix + e.permit.Gate, Until: wall.Add(wait), Seq: uint64(n[rationHead+1+2*i])})
 		}
 	}
-	if err := g.saveGates(ctx, closed...); err != nil || len(n) == 3+2*len(all) {
+	if err := g.saveGates(ctx, closed...); err != nil || len(n) == rationHead+2*len(all) {
 		return err
 	}
-	return g.save(ctx, table, n[3+2*len(all):])
+	return g.save(ctx, table, n[rationHead+2*len(all):])
 }
 
 // storing is how scripts are told whether counts are stored.
@@ -194,12 +199,14 @@ func (g *rationGroup) restore(ctx context.Context) error {
 		}
 		if spent, in := row.Presumed(wall); spent > 0 {
 			var r record
-			r.int64s(row.Limit, spent, in.Microseconds(), row.Refill)
+			r.int64s(row.Limit, spent, in.Microseconds(), row.Refill, row.Low)
 			counts = append(counts, row.Count, string(r))
 		}
 	}
-	args := []string{g.keeper.clock(), g.caller(), strconv.FormatUint(highest, 10), strconv.Itoa(len(counts) / 2)}
-	_, err = rationScripts.restore.run(ctx, g.keeper.db, []string{g.key}, append(append(args, counts...), gates...))
+	_, err = g.once(ctx, rationScripts.restore, func() []string {
+		args := []string{strconv.FormatUint(highest, 10), strconv.Itoa(len(counts) / 2)}
+		return append(append(args, counts...), gates...)
+	})
 	return err
 }
 

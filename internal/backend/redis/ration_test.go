@@ -17,10 +17,13 @@ type rationStand struct {
 	clock   *rationtest.Clock
 	store   *rationtest.Store
 	keepers []keeper.Keeper
+	// begun are all that ever ran.
+	begun []*redis.Rations
 }
 
 func newRationStand(t testing.TB, db *redis.DB, c *rationtest.Clock, s *rationtest.Store) *rationStand {
 	b := &rationStand{TB: t, db: db, clock: c, store: s, keepers: make([]keeper.Keeper, 3)}
+	t.Cleanup(b.rest)
 	b.Lose()
 	for i := range b.keepers {
 		b.Restart(i)
@@ -31,11 +34,21 @@ func newRationStand(t testing.TB, db *redis.DB, c *rationtest.Clock, s *rationte
 func (b *rationStand) Keepers() []keeper.Keeper { return b.keepers }
 
 func (b *rationStand) Restart(i int) {
-	b.keepers[i] = redis.NewRations(b.db, redis.RationsOptions{Store: b.store, Clock: b.clock.Now, Passed: b.clock.Passed})
+	k := redis.NewRations(b.db, redis.RationsOptions{Store: b.store, Clock: b.clock.Now, Passed: b.clock.Passed, Hold: b.clock.Hold})
+	b.keepers[i], b.begun = k, append(b.begun, k)
+}
+
+// rest waits for what is written down while nobody waits for it: the next one to use this
+// group would meet it.
+func (b *rationStand) rest() {
+	for _, k := range b.begun {
+		k.Wait()
+	}
 }
 
 // Lose lets Redis forget the group.
 func (b *rationStand) Lose() {
+	b.rest()
 	c := b.db.Client
 	if err := c.Do(context.Background(), c.B().Del().Key(b.db.OwnKey(rationtest.Group, "ration")).Build()).Error(); err != nil {
 		b.Fatal(err)

@@ -11,7 +11,7 @@
 // process at a time).
 //
 // The stores: State (state*.go), Documents (documents*.go), Timers (timers*.go),
-// Snapshots (snapshots*.go) and RateDays (ratedays.go).
+// Snapshots (snapshots*.go) and Rations (rations.go).
 package relational
 
 import (
@@ -19,6 +19,8 @@ import (
 	"database/sql"
 	"sync/atomic"
 	"time"
+
+	"sluice/internal/fleet"
 )
 
 // groupPatience is how long a group waits for more callers: short beside a
@@ -75,3 +77,23 @@ func (d *DB) Reads() uint64 { return d.reads.Load() }
 
 // MaxPacket is the size of the largest statement that the server takes.
 func (d *DB) MaxPacket() int { return d.options.MaxPacket }
+
+// Backend implements fleet.Teller.
+func (d *DB) Backend(ctx context.Context) (fleet.Backend, error) {
+	b := fleet.Backend{Kind: d.options.Dialect.Name, Address: d.options.Name}
+	var err error
+	if b.Version, err = d.Version(ctx); err != nil {
+		return b, err
+	}
+	var size float64
+	if err := d.Query(ctx, func(r *sql.Rows) error { return r.Scan(&size) }, d.options.Dialect.Size); err != nil {
+		return b, err
+	}
+	pool := d.pool.Stats()
+	b.Figures = []fleet.Figure{
+		{Name: "size", Value: size, Unit: fleet.Bytes}, {Name: "connections of this process", Value: float64(pool.OpenConnections)},
+		{Name: "connections in use", Value: float64(pool.InUse)}, {Name: "waits for a connection", Value: float64(pool.WaitCount)},
+		{Name: "transactions of this process", Value: float64(d.Transactions())}, {Name: "reads of this process", Value: float64(d.Reads())},
+	}
+	return b, nil
+}

@@ -54,6 +54,8 @@ type Dialect struct {
 	// a connection, and LongText the type of columns for texts of any length, which
 	// are compared as they are.
 	CurrentSchema, LongText string
+	// Size is a SELECT of how many bytes the database takes.
+	Size string
 	// Views is how views of documents are written. ReplaceView is a statement that
 	// makes one, or replaces it, and notes its definition in the table document_view;
 	// if the server refuses that because of what others have built on the old one,

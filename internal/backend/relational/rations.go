@@ -20,18 +20,18 @@ func (s *Rations) Load(ctx context.Context, group string) (all []keeper.Stored, 
 	err = s.db.Query(ctx, func(r *sql.Rows) error {
 		one := keeper.Stored{Group: group}
 		var end, until int64
-		err := r.Scan(&one.Count, &one.Limit, &one.Refill, &one.Spent, &one.Late, &end, &until, &one.Seq)
+		err := r.Scan(&one.Count, &one.Limit, &one.Refill, &one.Spent, &one.Late, &end, &until, &one.Seq, &one.Low)
 		one.End, one.Until = Time(end), Time(until)
 		all = append(all, one)
 		return err
-	}, "SELECT count_name, told_limit, told_refill, spent, late, ends_at, until_at, seq FROM ration_count WHERE group_name = ?", group)
+	}, "SELECT count_name, told_limit, told_refill, spent, late, ends_at, until_at, seq, low FROM ration_count WHERE group_name = ?", group)
 	return all, err
 }
 
 var insertRation = &Insert{
-	Head: "INSERT INTO ration_count (identity, group_name, count_name, told_limit, told_refill, spent, late, ends_at, until_at, seq)",
+	Head: "INSERT INTO ration_count (identity, group_name, count_name, told_limit, told_refill, spent, late, ends_at, until_at, seq, low)",
 	Upsert: Upsert{Key: "identity", Set: NewerWins("ration_count", "seq",
-		"told_limit", "told_refill", "spent", "late", "ends_at", "until_at")},
+		"told_limit", "told_refill", "spent", "late", "ends_at", "until_at", "low")},
 }
 
 // Save implements keeper.Store.
@@ -51,7 +51,7 @@ func rationRow(one *keeper.Stored) Row {
 	// Rows that were moved here from the table of windows kept their identity.
 	identity := HashOf("ration "+one.Group, one.Count)
 	row.Write("(").Hash(identity).Write(",").Text(one.Group).Write(",").Text(one.Count).Write(",")
-	row.Ints(one.Limit, one.Refill, one.Spent, one.Late, Micros(one.End), Micros(one.Until), int64(one.Seq))
+	row.Ints(one.Limit, one.Refill, one.Spent, one.Late, Micros(one.End), Micros(one.Until), int64(one.Seq), one.Low)
 	row.Write(")")
 	row.Key = sortKey(0, identity)
 	return row

@@ -87,7 +87,7 @@ func (s *Snapshots) Read(ctx context.Context, reads []refresh.Read) error {
 			if t.Version == 0 {
 				continue
 			}
-			t.MarkRead(last[identity], s.tiers)
+			t.MarkRead(last[identity], s.tiers.For(entities[identity]))
 			t.changed = true
 		}
 		return writeEntities(ctx, tx, rows)
@@ -146,7 +146,7 @@ func (s *Snapshots) claimDue(ctx context.Context, tx *Tx, q refresh.DueQuery, at
 		if err != nil {
 			return err
 		}
-		t.MakeDue(at, s.tiers)
+		t.MakeDue(at, s.tiers.For(e))
 		t.changed = true
 		rows[t.identity] = t
 		due.Entities = append(due.Entities, e)

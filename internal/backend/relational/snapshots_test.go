@@ -4,13 +4,12 @@ import (
 	"testing"
 
 	"sluice/internal/backend/relational"
-	"sluice/internal/refresh"
 	"sluice/internal/refresh/refreshtest"
 )
 
 func newSnapshots(tb testing.TB, db *relational.DB) *relational.Snapshots {
 	tb.Helper()
-	s, err := relational.NewSnapshots(db, refresh.TierOptions{})
+	s, err := relational.NewSnapshots(db, refreshtest.Tiers())
 	if err != nil {
 		tb.Fatalf("new: %v", err)
 	}

@@ -37,7 +37,7 @@ func (g *group) checkClaim(item *claimItem, f *state.Held) {
 	f.Attempt++
 	f.Status = domain.JobRunning
 	g.won = append(g.won, item)
-	g.Begin(f.Run)
+	g.Begin(f.Run, &item.claim)
 }
 
 // claim begins the attempts of the claims that won.

@@ -74,6 +74,7 @@ type remover = func(context.Context, *purge) (int64, error)
 var statePurge = []purgeStep{
 	{state.PurgedCursors, keyed("resource_cursor", "identity")},
 	{state.PurgedPages, keyed("page", "identity")},
+	{state.PurgedCursors, keyed("resource_lead", "identity")},
 	{state.PurgedJobs, numbered("job")},
 	{state.PurgedRuns, summaryStep},
 	{state.PurgedRuns, keyed("run_delivery", "delivery")},

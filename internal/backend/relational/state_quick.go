@@ -113,7 +113,7 @@ func (g *group) expectFinish(item *finishItem, f facts) {
 func (g *group) expectClaim(item *claimItem, f facts, versions map[int64]int64) bool {
 	item.won, item.err = true, nil
 	g.won = append(g.won, item)
-	g.Begin(f.run)
+	g.Begin(f.run, &item.claim)
 	version := item.claim.Account
 	if version == 0 {
 		return true

@@ -76,3 +76,14 @@ func (s *ledgerStore) Summary(ctx context.Context, run int64) ([]state.LedgerLin
 	}, "SELECT type, known, stored, failed, items FROM run_summary WHERE run_id = ? ORDER BY type", run)
 	return out, err
 }
+
+// Expect implements state.Ledgers.
+func (s *ledgerStore) Expect(ctx context.Context, run int64, e domain.Expectation) error {
+	return s.db.Tx(ctx, func(tx *Tx) error {
+		var set Statement
+		set.Write("UPDATE run SET expected_at = ").Time(e.At).Write(", expected_calls = ").Int(e.Calls).Write(", expected_ends = ").Time(e.Ends)
+		set.Write(" WHERE expected_at = 0 AND id = ").Int(run)
+		_, err := set.Exec(ctx, tx)
+		return err
+	})
+}

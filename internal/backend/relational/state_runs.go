@@ -9,16 +9,19 @@ import (
 )
 
 const runColumns = `r.id, r.account_id, a.source, a.login, r.trigger_by, r.priority, r.status, r.anchor, r.reason,
-	r.created_at, r.finished_at, r.known, r.pending, r.succeeded, r.failed, r.canceled, r.calls, r.documents`
+	r.created_at, r.finished_at, r.known, r.pending, r.succeeded, r.failed, r.canceled, r.calls, r.documents,
+	r.expected_at, r.expected_calls, r.expected_ends`
 
 const runFrom = " FROM run r JOIN account a ON a.id = r.account_id "
 
 func scanRun(r *sql.Rows) (domain.Run, error) {
 	var run domain.Run
-	var anchor, created, finished int64
+	var anchor, created, finished, expected, ends int64
 	err := r.Scan(&run.ID, &run.AccountID, &run.Source, &run.Login, &run.Trigger, &run.Priority, &run.Status, &anchor, &run.Reason,
-		&created, &finished, &run.Known, &run.Pending, &run.Succeeded, &run.Failed, &run.Canceled, &run.Calls, &run.Documents)
+		&created, &finished, &run.Known, &run.Pending, &run.Succeeded, &run.Failed, &run.Canceled, &run.Calls, &run.Documents,
+		&expected, &run.Expected.Calls, &ends)
 	run.Anchor, run.CreatedAt, run.FinishedAt = Time(anchor), Time(created), Time(finished)
+	run.Expected.At, run.Expected.Ends = Time(expected), Time(ends)
 	return run, err
 }
 
@@ -110,10 +113,11 @@ func (s *ledgerStore) Outlook(ctx context.Context, run int64) ([]state.Outlook, 
 	var out []state.Outlook
 	err := s.db.Query(ctx, func(r *sql.Rows) error {
 		var line state.Outlook
-		err := r.Scan(&line.Bucket, &line.Done, &line.Left, &line.Discovering)
+		err := r.Scan(&line.Bucket, &line.Done, &line.Left, &line.Discovering, &line.Running)
 		out = append(out, line)
 		return err
-	}, `SELECT bucket, SUM(done), SUM(CASE WHEN done = 1 THEN 0 ELSE expected END), COUNT(CASE WHEN done = 0 AND class <> ? THEN 1 END)
-		FROM job WHERE run_id = ? GROUP BY bucket ORDER BY bucket`, int64(domain.ClassChild), run)
+	}, `SELECT bucket, SUM(done), SUM(CASE WHEN done = 1 THEN 0 ELSE expected END), COUNT(CASE WHEN done = 0 AND class <> ? THEN 1 END),
+		COUNT(CASE WHEN status = ? THEN 1 END)
+		FROM job WHERE run_id = ? GROUP BY bucket ORDER BY bucket`, int64(domain.ClassChild), int64(domain.JobRunning), run)
 	return out, err
 }

@@ -1,6 +1,6 @@
 // Package sqlite is the embedded backend: one SQLite file in a data folder,
 // owned by one process. It implements the ports of state, documents, timers,
-// snapshots, the event log and the count of a day's calls.
+// snapshots, the event log and what was drawn on rations.
 //
 // One goroutine writes the file, so that a transaction never meets another;
 // whatever is asked while it is busy shares the next transaction and its fsync
@@ -14,5 +14,5 @@
 //   - snapshots*.go: Snapshots, keyed records with their history, requests and
 //     dead letters
 //   - eventlog*.go: EventLog, the topics of requests to refresh
-//   - ratedays.go: RateDays, how many calls a day has seen
+//   - rations.go: Rations, what may have been drawn on rations
 package sqlite

@@ -78,7 +78,9 @@ func TestEventLogFileDoesNotGrow(t *testing.T) {
 	for range 5 {
 		pages()
 	}
-	if last := pages(); last > first*3/2 {
+	// One batch more or less may lie there when the next comes; all 25,000 would take
+	// thousands of pages.
+	if last := pages(); last > first*3 {
 		t.Errorf("the file has grown from %d to %d pages", first, last)
 	}
 }

@@ -32,5 +32,5 @@ func TestRationsAreMoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rationtest.RunMoved(t, "schema/00250_rations.sql", exec, windows, sqlite.NewRations(db))
+	rationtest.RunMoved(t, "schema", exec, windows, sqlite.NewRations(db))
 }

@@ -40,7 +40,7 @@ func (s *Snapshots) markRead(c *driver.Conn, e refresh.Entity, at int64) error {
 	if err != nil || k.Tier == 0 {
 		return err
 	}
-	k.MarkRead(at, s.tiers)
+	k.MarkRead(at, s.tiers.For(e))
 	return Exec(c, markReadSQL, nil, int64(k.Tier), k.Due, k.Read, e.Source, e.Key)
 }
 
@@ -86,7 +86,7 @@ func (s *Snapshots) claimDue(c *driver.Conn, q refresh.DueQuery, at int64) (due 
 	err = Exec(c, dueSQL, func(r *driver.Stmt) {
 		due.Entities = append(due.Entities, refresh.Entity{Source: q.Source, Key: r.ColumnText(0)})
 		k := refresh.Known{Tier: refresh.Tier(r.ColumnInt64(1)), Read: r.ColumnInt64(2)}
-		k.MakeDue(at, s.tiers)
+		k.MakeDue(at, s.tiers.For(due.Entities[len(due.Entities)-1]))
 		known = append(known, k)
 	}, q.Source, at, n)
 	if err != nil {

@@ -4,13 +4,12 @@ import (
 	"testing"
 
 	"sluice/internal/backend/sqlite"
-	"sluice/internal/refresh"
 	"sluice/internal/refresh/refreshtest"
 )
 
 func newSnapshots(tb testing.TB, db *sqlite.DB) *sqlite.Snapshots {
 	tb.Helper()
-	s, err := sqlite.NewSnapshots(db, refresh.TierOptions{})
+	s, err := sqlite.NewSnapshots(db, refreshtest.Tiers())
 	if err != nil {
 		tb.Fatalf("new: %v", err)
 	}

@@ -51,13 +51,16 @@ func (s *State) applyClaims(c *driver.Conn, items []*claimItem) error {
 		func(r *driver.Stmt) {
 			item := byJob[r.ColumnInt64(0)]
 			item.won = true
-			calls[r.ColumnInt64(1)]++
+			calls[r.ColumnInt64(1)] += item.claim.Calls()
 			windows.Add(item.claim.Window)
 		}, int64(domain.JobRunning), string(append(rows, ']')))
 	if err != nil {
 		return err
 	}
 	for run, n := range calls {
+		if n == 0 {
+			continue
+		}
 		if err := Exec(c, "UPDATE run SET calls = calls + ? WHERE id = ?", nil, n, run); err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ func (t stateRows) KeepIDs(context.Context) error {
 var statePurge = []purgeStep{
 	{state.PurgedCursors, "DELETE FROM cursor WHERE (account_id, resource) IN (SELECT account_id, resource FROM cursor WHERE account_id = ?1 LIMIT ?2)"},
 	{state.PurgedPages, "DELETE FROM page WHERE (account_id, key) IN (SELECT account_id, key FROM page WHERE account_id = ?1 LIMIT ?2)"},
+	{state.PurgedCursors, "DELETE FROM resource_lead WHERE (source, credential, resource) IN (SELECT source, credential, resource FROM resource_lead WHERE account_id = ?1 LIMIT ?2)"},
 	{state.PurgedJobs, "DELETE FROM job WHERE id IN (SELECT id FROM job INDEXED BY job_account WHERE account_id = ?1 LIMIT ?2)"},
 	{state.PurgedRuns, "DELETE FROM run_summary WHERE (run_id, type) IN (SELECT s.run_id, s.type FROM run r CROSS JOIN run_summary s ON s.run_id = r.id WHERE r.account_id = ?1 LIMIT ?2)"},
 	{state.PurgedRuns, "DELETE FROM run_delivery WHERE (account_id, delivery) IN (SELECT account_id, delivery FROM run_delivery WHERE account_id = ?1 LIMIT ?2)"},

@@ -50,3 +50,10 @@ func (s *ledgerStore) Summary(ctx context.Context, run int64) (out []state.Ledge
 	})
 	return out, err
 }
+
+// Expect implements state.Ledgers.
+func (s *ledgerStore) Expect(ctx context.Context, run int64, e domain.Expectation) error {
+	return s.db.Write(ctx, func(c *driver.Conn) error {
+		return Exec(c, "UPDATE run SET expected_at = ?, expected_calls = ?, expected_ends = ? WHERE id = ? AND expected_at = 0", nil, e.At, e.Calls, e.Ends, run)
+	})
+}

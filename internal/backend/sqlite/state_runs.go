@@ -10,7 +10,8 @@ import (
 )
 
 const runColumns = `r.id, r.account_id, a.source, a.login, r.trigger_by, r.priority, r.status, r.anchor, r.reason,
-	r.created_at, r.finished_at, r.known, r.pending, r.succeeded, r.failed, r.canceled, r.calls, r.documents`
+	r.created_at, r.finished_at, r.known, r.pending, r.succeeded, r.failed, r.canceled, r.calls, r.documents,
+	r.expected_at, r.expected_calls, r.expected_ends`
 
 const runFrom = " FROM run r JOIN account a ON a.id = r.account_id "
 
@@ -24,6 +25,7 @@ func scanRun(r *driver.Stmt) domain.Run {
 			Known: r.ColumnInt64(11), Pending: r.ColumnInt64(12), Succeeded: r.ColumnInt64(13),
 			Failed: r.ColumnInt64(14), Canceled: r.ColumnInt64(15), Calls: r.ColumnInt64(16), Documents: r.ColumnInt64(17),
 		},
+		Expected: domain.Expectation{At: fromMicros(r.ColumnInt64(18)), Calls: r.ColumnInt64(19), Ends: fromMicros(r.ColumnInt64(20))},
 	}
 }
 
@@ -95,12 +97,13 @@ func (s *ledgerStore) Outlook(ctx context.Context, run int64) ([]state.Outlook, 
 	var out []state.Outlook
 	err := s.db.Read(ctx, func(c *driver.Conn) error {
 		return Exec(c, `SELECT bucket, sum(done), sum(CASE WHEN done THEN 0 ELSE expected END),
-			sum(done = 0 AND class <> ?) FROM job WHERE run_id = ? GROUP BY bucket ORDER BY bucket`,
+			sum(done = 0 AND class <> ?), sum(status = ?) FROM job WHERE run_id = ? GROUP BY bucket ORDER BY bucket`,
 			func(r *driver.Stmt) {
 				out = append(out, state.Outlook{
 					Bucket: r.ColumnText(0), Done: r.ColumnInt64(1), Left: r.ColumnInt64(2), Discovering: r.ColumnInt64(3),
+					Running: r.ColumnInt64(4),
 				})
-			}, int64(domain.ClassChild), run)
+			}, int64(domain.ClassChild), int64(domain.JobRunning), run)
 	})
 	return out, err
 }

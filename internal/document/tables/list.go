@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -13,12 +14,12 @@ import (
 // and accounts. A page that is not full by then goes on for lookTime, with moreLooks
 // entries at a time.
 const (
-	maxLooks    = 2000
-	moreLooks   = 1000
+	maxLooks    = 600
+	moreLooks   = 300
 	maxSet      = 1000
 	maxHomes    = 20
 	maxAccounts = 40
-	lookTime    = 10 * time.Millisecond
+	lookTime    = 8 * time.Millisecond
 )
 
 // Entry is a document as an index has it.
@@ -220,59 +221,52 @@ func (w *walking) throughAccounts(ctx context.Context) error {
 // someAccounts does that for some accounts; more says that there may be others, and
 // that the page has room for what they have.
 func (w *walking) someAccounts(ctx context.Context) (more bool, err error) {
-	from, inside := int64(0), false
-	if w.after != nil {
-		from, inside = w.after.Account, true
+	at, inside := int64(0), w.after != nil
+	if w.s.Descending {
+		at = math.MaxInt64
 	}
-	accounts, err := w.accounts(ctx, from, inside)
-	if err != nil {
-		return false, err
+	if inside {
+		at = w.after.Account
 	}
-	w.next = nil
-	for i, account := range accounts {
+	from := at
+	for range maxAccounts {
+		account, there, err := w.account(ctx, at)
+		if err != nil || !there {
+			w.next = nil
+			return false, err
+		}
 		if !inside || account != from {
 			w.after = nil
 		}
+		w.next = nil
 		ended, err := w.along(ctx, path{account: account})
 		if err != nil || !ended {
 			return false, err
 		}
-		if last := i == len(accounts)-1; last && len(accounts) < maxAccounts {
-			w.next = nil
-			return false, nil
-		}
 		// What is behind this account is next.
-		w.next = &document.Cursor{Account: account + 1}
+		at, w.next = account+1, &document.Cursor{Account: account + 1}
 		if w.s.Descending {
-			w.next.Account = account
+			at, w.next.Account = account-1, account
 		}
 		if len(w.found) == w.s.Limit || !w.mayLook() {
 			return false, nil
 		}
 	}
-	return len(accounts) > 0, nil
+	return true, nil
 }
 
-// accounts are some that have documents, in order: from one on, or all.
-func (w *walking) accounts(ctx context.Context, from int64, bounded bool) (accounts []int64, err error) {
+// account is the first that has documents, from one on. It is asked for by itself: not
+// every server finds one after the other along an index in one statement.
+func (w *walking) account(ctx context.Context, from int64) (account int64, there bool, err error) {
 	direction, beyond := "", ">"
 	if w.s.Descending {
 		direction, beyond = " DESC", "<"
 	}
 	var q SQL
-	q.write("WITH RECURSIVE owner (id, n) AS (SELECT account_id, 1 FROM (SELECT account_id FROM document")
-	if bounded {
-		q.write(" WHERE account_id " + beyond + "= ").value(from)
-	}
-	q.write(" ORDER BY account_id" + direction + " LIMIT 1) AS first UNION ALL SELECT (SELECT d.account_id FROM document d WHERE d.account_id " + beyond +
-		" owner.id ORDER BY d.account_id" + direction + " LIMIT 1), owner.n + 1 FROM owner WHERE owner.id IS NOT NULL AND owner.n < ").value(int64(maxAccounts))
-	q.write(") SELECT id, n FROM owner WHERE id IS NOT NULL")
-	err = w.list.rows.Numbers(ctx, &q, func(id, _ int64) { accounts = append(accounts, id) })
-	slices.Sort(accounts)
-	if w.s.Descending {
-		slices.Reverse(accounts)
-	}
-	return accounts, err
+	q.write("SELECT d.account_id, 0 FROM document d WHERE d.account_id " + beyond + "= ").value(from)
+	q.write(" ORDER BY d.account_id" + direction + " LIMIT 1")
+	err = w.list.rows.Numbers(ctx, &q, func(id, _ int64) { account, there = id, true })
+	return account, there, err
 }
 
 // set reads what few documents have whole, if the selection asks for something like
@@ -343,22 +337,29 @@ func (l *Lister) gone(ctx context.Context, s *document.Selection) ([]path, error
 	return paths, err
 }
 
-// whole reads what paths have, unless it is much.
+// whole reads what paths have, unless it is much. How much it is the indexes tell
+// without the documents.
 func (l *Lister) whole(ctx context.Context, s *document.Selection, paths []path) (found []Entry, small bool, err error) {
 	if len(paths) == 0 {
 		return nil, false, nil
 	}
-	left := maxSet + 1
-	met := map[Entry]bool{}
+	left := int64(maxSet)
 	for _, p := range paths {
-		err := l.rows.Entries(ctx, p.entries(s, l.kinds, nil, left), func(e Entry) {
-			left--
+		err := l.rows.Numbers(ctx, p.count(s, left+1), func(n, _ int64) { left -= n })
+		if err != nil || left < 0 {
+			return nil, false, err
+		}
+	}
+	met, more := map[Entry]bool{}, 2*maxSet // there may be more by now
+	for _, p := range paths {
+		err := l.rows.Entries(ctx, p.entries(s, l.kinds, nil, more), func(e Entry) {
+			more--
 			if e.Selected && !met[e] {
 				met[e] = true
 				found = append(found, e)
 			}
 		})
-		if err != nil || left <= 0 {
+		if err != nil || more <= 0 {
 			return nil, false, err
 		}
 	}

@@ -123,6 +123,14 @@ func (p *path) entries(s *document.Selection, kinds document.Kinds, after *docum
 	return &q
 }
 
+// count counts what a path has, up to a limit.
+func (p *path) count(s *document.Selection, limit int64) *SQL {
+	var q SQL
+	q.write("SELECT COUNT(*), 0 FROM (SELECT d.account_id FROM document d").value(p.index)
+	p.bounds(&q, s)
+	return q.write(" LIMIT ").value(limit).write(") AS few")
+}
+
 func sortColumn(by document.Sort) string {
 	switch by {
 	case document.SortCreated:

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/catalogue"
 	"sluice/internal/config"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
@@ -78,7 +79,7 @@ func Start(t testing.TB, o Options) *Service {
 	}
 	handler := httpapi.New(httpapi.Deps{
 		Orchestrator: s.Engine, Observer: s.Engine, Reader: s.State, Quota: s.Quota,
-		Statistics: s.Statistics, Documents: s.Documents, Feed: s.Feed, Finder: s.Finder, Lister: s.Lister, Queries: s.Queries, Sources: []source.Description{github.Describe()},
+		Statistics: s.Statistics, Documents: s.Documents, Feed: s.Feed, Finder: s.Finder, Lister: s.Lister, Queries: s.Queries, Sources: []source.Description{github.Describe()}, Catalogue: s.Catalogue(),
 		Metrics: scraped, Keys: s.Keys, Lifecycle: s.Lifecycle, Log: log, Tokens: s.Tokens, Audit: audit,
 	}, httpapi.Options{APIToken: o.APIToken, Version: "test"})
 	server := httptest.NewUnstartedServer(nil)
@@ -90,6 +91,21 @@ func Start(t testing.TB, o Options) *Service {
 	})
 	s.URL = server.URL
 	return s
+}
+
+// Catalogue lists the sources of the service, and takes more.
+func (s *Service) Catalogue() *catalogue.Catalogue {
+	return catalogue.New(catalogue.Options{
+		Records: s.Records, BuiltIn: []source.Description{github.Describe()}, Room: s.Room,
+		Accounts: func(ctx context.Context) (map[string]int, error) {
+			all, err := s.State.Accounts(ctx)
+			n := map[string]int{}
+			for _, a := range all {
+				n[a.Source]++
+			}
+			return n, err
+		},
+	})
 }
 
 func openEngine(t testing.TB, o Options, upstream string, log *slog.Logger) *wiring.Service {

@@ -130,6 +130,9 @@ type AccountDetail struct {
 	Documents map[string]int64 `json:"documents"`
 	// WaitsFor says what keeps it from going on now; absent if nothing does.
 	WaitsFor []string `json:"waits_for,omitempty"`
+	// Set and CredentialFor are of sources whose address can be set.
+	Set           map[string]string `json:"set,omitempty" doc:"Values of its source's config that are its own"`
+	CredentialFor string            `json:"credential_for,omitempty" doc:"Where its credential was given for, and goes alone; absent where the source always is at the same address"`
 }
 
 // PurgeRequest says what may be given up for a purge.

@@ -16,17 +16,20 @@ import (
 type SignupRequest struct {
 	Source string `json:"source" minLength:"1" maxLength:"50" doc:"The name of the upstream"`
 	Login  string `json:"login" minLength:"1" maxLength:"200" doc:"The account's name at the upstream"`
-	Token  string `json:"token" minLength:"1" maxLength:"16384" pattern:"^([!-~]+|app:[\\s!-~]+)$" patternDescription:"a token without spaces, or app:{…} of an app" format:"password" writeOnly:"true" doc:"The credential; stored encrypted and never shown again"`
-	Start  *bool  `json:"start,omitempty" doc:"false adds the account without collecting it"`
-	Check  *bool  `json:"check,omitempty" doc:"Ask the upstream with one call what the credential allows, and refuse one that it does not accept; by default if the account is not collected at once"`
+	Token  string `json:"token,omitempty" maxLength:"16384" pattern:"^([!-~]*|app:[\\s!-~]+)$" patternDescription:"a token without spaces, or app:{…} of an app" format:"password" writeOnly:"true" doc:"The credential; stored encrypted and never shown again. Absent where the upstream wants none, or the account has one"`
+	// Set are values of the source's config.
+	Set   map[string]string `json:"set,omitempty" doc:"Values of the source's config that are the account's own, and base; absent keeps those that it has. A credential goes only where it was given for: give it anew where these lead elsewhere"`
+	Start *bool             `json:"start,omitempty" doc:"false adds the account without collecting it"`
+	Check *bool             `json:"check,omitempty" doc:"Ask the upstream with one call what the credential allows, and refuse one that it does not accept; by default if the account is not collected at once"`
 }
 
 // DryRunRequest names an account, known or not, whose next collection is to be
 // priced. Without a token a known account's own is used.
 type DryRunRequest struct {
-	Source string `json:"source" minLength:"1" maxLength:"50" doc:"The name of the upstream"`
-	Login  string `json:"login" minLength:"1" maxLength:"200" doc:"The account's name at the upstream"`
-	Token  string `json:"token,omitempty" maxLength:"16384" pattern:"^([!-~]*|app:[\\s!-~]+)$" patternDescription:"a token without spaces, or app:{…} of an app" format:"password" writeOnly:"true" doc:"The credential; it is not stored"`
+	Source string            `json:"source" minLength:"1" maxLength:"50" doc:"The name of the upstream"`
+	Login  string            `json:"login" minLength:"1" maxLength:"200" doc:"The account's name at the upstream"`
+	Token  string            `json:"token,omitempty" maxLength:"16384" pattern:"^([!-~]*|app:[\\s!-~]+)$" patternDescription:"a token without spaces, or app:{…} of an app" format:"password" writeOnly:"true" doc:"The credential; it is not stored"`
+	Set    map[string]string `json:"set,omitempty" doc:"Values of the source's config, where they are to be others than those of the account"`
 }
 
 // SignupAnswer is the stored account and its active run.
@@ -50,10 +53,11 @@ type AccountAnswer struct {
 // AccountSettings is what is kept for an account's owner, and what it is
 // collected with. What is left out stays as it is.
 type AccountSettings struct {
-	Token *string `json:"token,omitempty" minLength:"1" maxLength:"16384" pattern:"^([!-~]+|app:[\\s!-~]+)$" patternDescription:"a token without spaces, or app:{…} of an app" format:"password" writeOnly:"true" doc:"A new credential; a paused account resumes with it"`
-	Floor *int    `json:"floor,omitempty" minimum:"0" doc:"Calls of each quota window; 0 means the configured floor"`
-	Hours *string `json:"hours,omitempty" maxLength:"100" doc:"A time of day, such as 09:00-18:00 Asia/Seoul; empty for none"`
-	Check *bool   `json:"check,omitempty" doc:"false takes a new credential without asking the upstream about it"`
+	Token *string           `json:"token,omitempty" minLength:"1" maxLength:"16384" pattern:"^([!-~]+|app:[\\s!-~]+)$" patternDescription:"a token without spaces, or app:{…} of an app" format:"password" writeOnly:"true" doc:"A new credential; a paused account resumes with it"`
+	Floor *int              `json:"floor,omitempty" minimum:"0" doc:"Calls of each quota window; 0 means the configured floor"`
+	Hours *string           `json:"hours,omitempty" maxLength:"100" doc:"A time of day, such as 09:00-18:00 Asia/Seoul; empty for none"`
+	Set   map[string]string `json:"set,omitempty" doc:"Values of the source's config that are the account's own, instead of all that it has. Where they lead to another host the credential is to be given with them"`
+	Check *bool             `json:"check,omitempty" doc:"false takes a new credential without asking the upstream about it"`
 }
 
 // ReasonRequest says why something is paused or canceled.

@@ -2,18 +2,14 @@
 package declared_test
 
 import (
-	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/tidwall/gjson"
 
 	"sluice/internal/config"
 	"sluice/internal/document"
@@ -22,6 +18,7 @@ import (
 	"sluice/internal/source/declared"
 	"sluice/internal/source/declared/shipped"
 	"sluice/internal/testkit/sluice"
+	"sluice/internal/verify"
 	"sluice/internal/wiring"
 )
 
@@ -126,29 +123,9 @@ func (w *world) differences() (all []string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	truth := w.upstream.Truth()
-	for _, s := range w.file.Streams {
-		kind := w.file.Kind(s)
-		left := truth.Records[s.Name]
-		err := svc.Documents.Scan(w.t.Context(), document.Query{Account: account.ID, Kind: kind, WithRaw: true}, func(d *document.Document) error {
-			raw, there := left[d.Name]
-			delete(left, d.Name)
-			switch {
-			case there && d.Deleted:
-				all = append(all, fmt.Sprintf("%s %s is said to be gone", kind, d.Name))
-			case !there && !d.Deleted && !slices.Contains(lasting, kind):
-				all = append(all, fmt.Sprintf("%s %s is gone, and nobody knows", kind, d.Name))
-			case there && gjson.GetBytes(d.Raw, "turn").Int() != gjson.GetBytes(raw, "turn").Int():
-				all = append(all, fmt.Sprintf("%s %s is old", kind, d.Name))
-			}
-			return nil
-		})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		for name := range left {
-			all = append(all, fmt.Sprintf("%s %s is missing", kind, name))
-		}
+	all, err = verify.Declared(w.t.Context(), svc.Documents, account.ID, w.file, w.upstream.Truth(), lasting...)
+	if err != nil {
+		w.t.Fatal(err)
 	}
 	return all
 }
@@ -172,6 +149,9 @@ func (w *world) want(when string) {
 func TestShipped(t *testing.T) {
 	random := sluice.Seeded(t)
 	for _, name := range shipped.Names() {
+		if name == "nexon" {
+			continue // its records are TestRecords'
+		}
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, name, sim.Options{Seed: random.Uint64(), Records: 24, Children: 2})
 			killed := 0
@@ -212,7 +192,11 @@ func TestService(t *testing.T) {
 			t.Errorf("%v shows %d of 12:\n%s", args, n, out)
 		}
 	}
-	sluice.Run(t, nil, "export", "--kind", "pokeapi_detail", "--server", url).Expect(t, 2, "pokeapi_detail")
+	// The service tells a command that was not told of the file.
+	if out := sluice.Run(t, nil, "export", "--kind", "pokeapi_detail", "--server", url).Expect(t, 0).Out; strings.Count(out, "\n") != 12 {
+		t.Errorf("exported without the file are\n%s", out)
+	}
+	sluice.Run(t, nil, "export", "--kind", "pokeapi_details", "--server", url).Expect(t, 2, "pokeapi_details")
 	if a := sluice.Run(t, []string{setting}, "stats", "pokeapi:acme", "--server", url).Expect(t, 0); !strings.Contains(a.Out, "pokeapi_detail            12") {
 		t.Error(a.Out)
 	}

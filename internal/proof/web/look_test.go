@@ -98,6 +98,7 @@ func busy(t *testing.T, w *world, b *browserTab) []shownPage {
 	for id, in := range map[string]string{"invoice-7": "2h", "reminder": "30m", "nightly-report": "1h15m", "renew-lease": "31m", "tea": "10ms", "egg": "20ms"} {
 		w.ask("/api/v1/timers", map[string]any{"id": id, "in": in, "payload": map[string]string{"for": id}})
 	}
+	w.sells()
 	w.put("/api/v1/queries/commits-by-month", map[string]any{"query": byMonth, "about": "How much is done"})
 	// What is collected while everything is looked at is answered slowly, and in the end
 	// not at all.
@@ -131,6 +132,7 @@ func busy(t *testing.T, w *world, b *browserTab) []shownPage {
 		{"data", "/data?kind=issues"}, {"document", document}, {"search", "/data?q=pars*"}, {"sql", "/data/sql?query=commits-by-month"},
 		{"sql-columns", "/data/sql?sql=SELECT+repository,+count(*)+AS+commits+FROM+commits+GROUP+BY+repository+ORDER+BY+commits+DESC"},
 		{"refresh", "/refresh"}, {"refresh-key", "/refresh?source=maplestory&key=item-equipment:" + w.game.Ocids()[0]}, {"dead-letters", "/dead-letters"}, {"timers", "/timers"}, {"system", "/system"}, {"sink", "/sinks/hook"},
+		{"sources", "/sources"}, {"source", "/sources/shop"}, {"source-shipped", "/sources/gitlab"}, {"source-built-in", "/sources/github"}, {"confirm-source", "/confirm/remove-source?source=shop"},
 		{"confirm", "/confirm/retry-jobs?run=2"}, {"error", "/runs/99999"},
 	}
 }

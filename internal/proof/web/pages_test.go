@@ -15,7 +15,7 @@ import (
 
 // pages are what the navigation leads to, and what each says.
 var pages = map[string]string{
-	"/": "Runs in progress", "/accounts": "Add an account", "/runs": "Under way", "/jobs": "Retry failed jobs", "/data": "Parquet", "/data/sql": "Saved queries",
+	"/": "Runs in progress", "/accounts": "Add an account", "/sources": "Come with the program", "/runs": "Under way", "/jobs": "Retry failed jobs", "/data": "Parquet", "/data/sql": "Saved queries",
 	"/refresh": "HIGH waiting", "/dead-letters": "Dead letters", "/timers": "Set a timer", "/system": "Audit log",
 }
 
@@ -61,6 +61,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("charts over time from a saved query", func(t *testing.T) { overTime(t, b) })
 	t.Run("downloads have what the list has", func(t *testing.T) { downloaded(t, w, b) })
 	t.Run("refused batches of a sink", func(t *testing.T) { letters(t, w, b) })
+	t.Run("a source is added, tried out and removed", func(t *testing.T) { addsSources(t, w, b) })
 	t.Run("texts of others do nothing", func(t *testing.T) { inert(t, w, b) })
 	t.Run("a tab that nobody sees has no stream", func(t *testing.T) { unseen(t, b) })
 	t.Run("an account is paused, planned and purged", func(t *testing.T) { looksAfter(t, w, b, logins[1]) })

@@ -49,7 +49,7 @@ func proxied(t *testing.T, w *world, strips bool) {
 	if !b.is(`location.pathname + location.search === "/sluice/runs?status=COMPLETED"`) {
 		t.Errorf("after the login: %s", b.says("main"))
 	}
-	for _, page := range []string{"accounts", "runs", "jobs", "data", "refresh", "timers", "system"} {
+	for _, page := range []string{"accounts", "sources", "runs", "jobs", "data", "refresh", "timers", "system"} {
 		b.press(`nav a[href="/sluice/` + page + `"]`)
 		if !b.is(`location.pathname === "/sluice/` + page + `" && document.querySelector("h1") !== null`) {
 			t.Errorf("%s is not where it should be", page)

@@ -49,10 +49,15 @@ func (b *browserTab) isShut() {
 		if err == nil {
 			return
 		}
-		if b.ctx.Err() != nil || !strings.Contains(err.Error(), "navigated") {
+		if b.ctx.Err() != nil || !leaves(err) {
 			b.t.Fatalf("the tab does not show the login: %v", err)
 		}
 	}
+}
+
+// leaves tells whether what watches a page ended because the tab went to another.
+func leaves(err error) bool {
+	return strings.Contains(err.Error(), "navigated") || strings.Contains(err.Error(), "Cannot find context")
 }
 
 // unseen hides a tab and looks whether it gives its stream back: a browser has six

@@ -9,6 +9,7 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/quota"
 	"sluice/internal/quota/drawn"
+	"sluice/internal/quota/rate"
 	"sluice/internal/ration"
 	"sluice/internal/ration/keeper"
 	"sluice/internal/ration/rationtest"
@@ -181,5 +182,25 @@ func TestLowWaitsAlone(t *testing.T) {
 		if d := b.ask(urgent); d.Granted || d.Reason == quota.ReasonShare || d.Alone {
 			t.Errorf("of %v HIGH gets %+v", every, d)
 		}
+	}
+}
+
+// TestRatesAreNotShown: what is drawn for rates stands beside it, and is nobody's quota.
+func TestRatesAreNotShown(t *testing.T) {
+	b := newBench(t)
+	of := func(group string) keeper.Stored {
+		return keeper.Stored{Group: group, Count: "day/2026-03-01", Spent: 9, Until: rationtest.Morning.Add(time.Hour), Seq: 1}
+	}
+	if err := b.store.Save(t.Context(), []keeper.Stored{of(rate.Group("maplestory")), of("lab")}); err != nil {
+		t.Fatal(err)
+	}
+	r := one("day", 10, time.Hour, ration.PerSource)
+	b.call(quota.Ask{Owner: "alice", Bucket: "lab", Cost: 1, Drawn: &quota.Drawn{Draws: []keeper.Draw{{Ration: r, Cost: 1}}, Shared: true}}, quota.Response{})
+	windows, err := b.keeper.Windows(t.Context(), "")
+	if err != nil || slices.ContainsFunc(windows, func(w quota.Window) bool { return rate.IsGroup(w.Bucket) || w.Bucket == "rate" }) || len(windows) == 0 {
+		t.Errorf("all are shown %+v, %v", windows, err)
+	}
+	if _, err := b.keeper.Reset(t.Context(), "maplestory"); err != nil && domain.CodeOf(err) != domain.CodeNotFound {
+		t.Fatal(err)
 	}
 }

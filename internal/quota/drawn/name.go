@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sluice/internal/quota"
+	"sluice/internal/quota/rate"
 	"sluice/internal/ration"
 	"sluice/internal/ration/keeper"
 )
@@ -57,7 +58,9 @@ func (k *Keeper) groupsOf(ctx context.Context, owner string) ([]group, error) {
 			return nil, err
 		}
 		for _, name := range names {
-			all[name] = groupNamed(name)
+			if !rate.IsGroup(name) {
+				all[name] = groupNamed(name)
+			}
 		}
 	}
 	k.mu.Lock()

@@ -4,19 +4,15 @@ import (
 	"time"
 
 	"sluice/internal/domain"
+	"sluice/internal/ration"
 )
 
 const (
-	// Micro is how many parts a call has: with them a rate of n calls a second
-	// is n parts a microsecond, and nothing is ever rounded.
-	Micro = 1_000_000
-	// Second is one in microseconds, which is what meters count.
-	Second = 1_000_000
-	// mostCalls bounds every limit, so that counts are exact in a double too:
-	// that is what scripts count with.
+	// mostCalls bounds every limit, so that counts are exact in a double too: that is
+	// what scripts count with.
 	mostCalls = 1_000_000_000
-	// mostDaily is as far as a double counts by ones.
-	mostDaily = 1 << 53
+	// mostDaily is as far as rations count.
+	mostDaily = ration.Unlimited
 )
 
 // Check says whether the limits can be kept; the error, of code invalid, says
@@ -39,7 +35,7 @@ func (l Limits) Check() error {
 	case l.Reserve < 0 || l.Reserve >= l.Burst:
 		return invalid("the reserve is %d of a burst of %d, which leaves LOW nothing: set it to 0 to %d", l.Reserve, l.Burst, l.Burst-1)
 	case l.Daily < 0 || l.Daily > mostDaily:
-		return invalid("the day's limit is %d: set it to 0 for none, or to 1 to %d", l.Daily, int64(mostDaily))
+		return invalid("the day's limit is %d: set it to 0 for none, or to 1 to %d", l.Daily, mostDaily)
 	case l.DailyReserve < 0 || l.DailyReserve > l.Daily:
 		return invalid("the day's reserve is %d: set it to 0 to %d, which is the day's limit", l.DailyReserve, l.Daily)
 	}
@@ -64,36 +60,6 @@ func CheckAsk(p domain.Priority, n int) error {
 // Unknown is the error of an upstream that has no limits.
 func Unknown(upstream string) error {
 	return invalid("upstream %q has no limits configured", upstream)
-}
-
-// Terms are limits in the parts and microseconds that meters count.
-type Terms struct {
-	// Rate and LowRate are parts a microsecond, and so calls a second.
-	Rate, LowRate int64
-	// Burst, LowBurst and Reserve are parts.
-	Burst, LowBurst, Reserve int64
-	// Guard is the burst that the upstream itself would bear. Calls that are
-	// given back come out of the burst again, and never out of this.
-	Guard int64
-	// Daily, DailyReserve and Chunk are calls. Chunk is how many calls are
-	// written down as made ahead of making them.
-	Daily, DailyReserve, Chunk int64
-}
-
-// chunkTime is how long a chunk lasts at the full rate.
-const chunkTime = 5
-
-// Terms converts limits that were checked.
-func (l Limits) Terms() Terms {
-	t := Terms{
-		Rate: int64(l.Rate), LowRate: int64(l.LowRate),
-		Burst: int64(l.Burst) * Micro, LowBurst: int64(l.LowBurst) * Micro, Reserve: int64(l.Reserve) * Micro,
-		Guard: int64(l.Hard-l.Rate) * Micro,
-		Daily: l.Daily, DailyReserve: l.DailyReserve,
-	}
-	// Half a chunk is to last for a second, the least time between two writes.
-	t.Chunk = max(2*int64(l.Rate)+int64(l.Burst), min(chunkTime*int64(l.Rate), l.Daily/100))
-	return t
 }
 
 // Day is a day in the zone where an upstream counts its calls.

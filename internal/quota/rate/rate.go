@@ -1,6 +1,8 @@
 // Package rate grants calls to an upstream that allows so many in every second
 // and so many a day, whoever makes them. HIGH goes before LOW: LOW has a cap of
 // its own, and leaves a reserve of the burst and of the day to HIGH.
+//
+// This is the port of whoever calls so often; quota/paced draws on rations for it.
 package rate
 
 import (
@@ -37,7 +39,6 @@ const (
 	ReasonLow   Reason = "low"    // LOW has had its share of the second
 	ReasonDaily Reason = "daily"  // the day's calls are spent, or kept for HIGH
 	ReasonPause Reason = "paused" // the upstream told everybody to stay away
-	ReasonSave  Reason = "saving" // the day's calls have to be written down first
 )
 
 // Grant is the answer to a request for calls.
@@ -55,7 +56,8 @@ type Keeper interface {
 	// Reserve grants up to n calls. A refusal takes nothing. An error means that
 	// the count cannot be trusted now: no call may be made.
 	Reserve(ctx context.Context, upstream string, p domain.Priority, n int) (Grant, error)
-	// Refund gives back calls that were not made and never will be.
+	// Refund gives back calls that were not made and never will be. They come back to
+	// the day; a second is over too soon, and what it had may have been made in another.
 	Refund(ctx context.Context, upstream string, p domain.Priority, n int) error
 	// Pause grants nothing for this upstream until an instant; a later one stands.
 	Pause(ctx context.Context, upstream string, until time.Time) error

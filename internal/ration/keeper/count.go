@@ -37,8 +37,8 @@ type Count struct {
 	lost   losses
 	newest uint64
 
-	// full is when a bucket is full again.
-	full int64
+	// debt is what is owed to a bucket.
+	debt
 	// refill and window are what the upstream told of them, 0 while it did not.
 	refill, window int64
 
@@ -46,6 +46,15 @@ type Count struct {
 	ceiling, covers int64
 	// presumed is what others may have taken until presumedAt.
 	presumed, presumedAt int64
+
+	// low is what of it was taken by what is not urgent, as far as that is known: it is
+	// shown, and decides nothing.
+	low int64
+	// hold is until when nothing is granted, as calls of before may be unknown.
+	hold int64
+	// line is the latest instant that callers were told to come back at, so that the next
+	// one is told a later one.
+	line int64
 }
 
 type slot struct{ last, n int64 }
@@ -80,7 +89,12 @@ func (l *losses) total() int64 { return l.n + l.next }
 // comes back quickly and is not written down is taken to have been spent then.
 func NewCount(t *Terms, now, born int64) *Count {
 	c := &Count{reported: unreported}
-	if t.Shape != ration.Concurrent && !t.Stored && now < born+t.comesBack(t.Limit) {
+	switch {
+	case t.Paced:
+		if now < born+t.Period {
+			c.hold = born + t.Period
+		}
+	case t.Shape != ration.Concurrent && t.Limit < ration.Unlimited && !t.Stored && now < born+t.comesBack(t.Limit):
 		c.presumed, c.presumedAt = t.Limit, born
 	}
 	return c
@@ -96,7 +110,7 @@ func (c *Count) Advance(t *Terms, now, left int64) {
 	if t.Shape == ration.Fixed || t.Shape == ration.Sliding {
 		c.advanceWindow(t, now, left)
 	}
-	if c.used(t, now) == 0 {
+	if c.lost.n > 0 && c.used(t, now) == 0 {
 		// All that ended without a word has come back too.
 		c.lost = losses{}
 	}
@@ -151,7 +165,7 @@ func (c *Count) granted(t *Terms) int64 {
 // used is what is spent and under way.
 func (c *Count) used(t *Terms, now int64) int64 {
 	if t.Shape == ration.Bucket {
-		return c.inflight + ceilOf(float64(max(c.full-now, 0))*float64(t.Refill)/float64(t.Period))
+		return c.inflight + c.owedUnits(t, now)
 	}
 	return c.inflight + c.spent
 }
@@ -187,6 +201,9 @@ func (c *Count) Price(t *Terms, cost int64) int64 {
 // Check says whether a call of this price may be granted, or after how long to ask
 // again and why.
 func (c *Count) Check(t *Terms, now, price int64, low bool) (wait int64, why Reason) {
+	if now < c.hold {
+		return c.hold - now, ReasonSpent
+	}
 	room := c.room(t, now, low)
 	if room >= price {
 		return 0, ""
@@ -209,7 +226,7 @@ func (c *Count) Check(t *Terms, now, price int64, low bool) (wait int64, why Rea
 // wait is after how long so much more has come back.
 func (c *Count) wait(t *Terms, now, missing int64) int64 {
 	if t.Shape == ration.Bucket {
-		return t.costTime(missing)
+		return c.bucketWait(t, now, missing)
 	}
 	if c.end > 0 {
 		return c.end - now
@@ -237,12 +254,8 @@ func (c *Count) Exceeds(t *Terms, now int64) bool { return t.Stored && c.used(t,
 // Ahead is what to write down: as taken, and for how long from now that holds.
 func (c *Count) Ahead(t *Terms, now, price int64) (ceiling, cover int64) {
 	limit := c.granted(t)
-	return c.used(t, now) + price + t.chunk(limit) - 1, t.cover(limit)
-}
-
-// Covered says whether as much is written down already.
-func (c *Count) Covered(now, ceiling, covers int64) bool {
-	return now < c.covers && c.ceiling >= ceiling && c.covers >= covers
+	need := c.used(t, now) + price
+	return min(need+t.chunk(limit)-1, max(limit, need)), t.cover(limit)
 }
 
 // Ceiling is how much is written down as taken.
@@ -261,7 +274,8 @@ func (c *Count) Take(id uint64, price int64) {
 
 // Idle says whether the count is as good as a new one.
 func (c *Count) Idle(t *Terms, now int64) bool {
-	return c.used(t, now) == 0 && c.presumed == 0 && c.limit == 0 && c.refill == 0 && c.window == 0 && c.reported == unreported && c.end == 0 && now >= c.covers
+	return c.used(t, now) == 0 && c.presumed == 0 && c.limit == 0 && c.refill == 0 && c.window == 0 && c.reported == unreported && c.end == 0 &&
+		now >= c.covers && now >= c.line
 }
 
 // View fills in what is known.
@@ -271,13 +285,19 @@ func (c *Count) View(t *Terms, now int64) (limit, available, kept, resets int64)
 	available = max(c.room(t, now, false), 0)
 	switch {
 	case t.Shape == ration.Bucket:
-		resets = c.full
+		resets = c.full + min(c.rest, 1)
 	case c.end > 0:
 		resets = c.end
 	case len(c.slots) > 0:
 		resets = c.slots[0].last + t.Period
 	}
 	return limit, available, kept, resets
+}
+
+// Spent is what was taken and has not come back, and what of that was not urgent.
+func (c *Count) Spent(t *Terms, now int64) (all, low int64) {
+	all = c.used(t, now)
+	return all, min(c.low, all)
 }
 
 // InFlight is what is under way.

@@ -37,6 +37,14 @@ func (g *Gate) Check(now int64) (wait int64, why Reason) {
 	return 0, ""
 }
 
+// Shut is Check for calls that nobody settles: when the pause is over all of them go.
+func (g *Gate) Shut(now int64) (wait int64, why Reason) {
+	if now < g.until {
+		return g.until - now, g.why
+	}
+	return 0, ""
+}
+
 // Granted notes a call that Check let through.
 func (g *Gate) Granted(now int64, id uint64) {
 	if g.half {
@@ -78,9 +86,10 @@ func (g *Gate) Close(now, wait int64, why Reason, newest uint64) {
 	g.half, g.closed = true, max(newest, g.closed)
 }
 
-// Lift ends a pause: one call goes first.
+// Lift ends a pause: one call goes first. A gate that nobody waits for any more stays
+// open.
 func (g *Gate) Lift() {
-	if g.until != 0 {
+	if g.half {
 		*g = Gate{half: true, closed: g.closed}
 	}
 }

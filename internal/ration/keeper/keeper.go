@@ -3,15 +3,19 @@
 //
 //   - keeper.go: the port.
 //   - terms.go: a ration in the numbers that are counted with.
-//   - count.go, settle.go: the arithmetic of one count. The scripts of the keeper on
+//   - count.go, settle.go, bucket.go: the arithmetic of one count, and bulk.go that of
+//     calls that count from their grant on. The scripts of the keeper on
 //     Redis follow it rule by rule.
 //   - gate.go: who was told to stay away.
-//   - store.go: what is written down, so that no restart forgets what was spent.
+//   - store.go: what is written down, so that no restart forgets what was spent;
+//     saver.go: how, while many wait for it.
 //
 // The upstream counts a call at some instant between its grant and its answer.
 // Nobody knows which, so a call is held from its grant to its answer, and counts
 // from its answer on: no window, wherever the upstream begins it, ever holds more
-// than was granted.
+// than was granted. Where calls are too many for that they are taken in bulk: they
+// count from their grant on, and whoever finds that some left late closes the gate for
+// as long as they were late.
 package keeper
 
 import (
@@ -59,11 +63,15 @@ type Ask struct {
 	// lives in one place: a source's rations are one group where one of them is
 	// everybody's, and one for each owner elsewhere.
 	Group string
+	// Draws are not changed once they were asked for.
 	Draws []Draw
 	// Gate is who waits if the upstream wants to be left alone; "" is nobody.
 	Gate string
 	// Low is asked for by what is not urgent.
 	Low bool
+	// At is the time of day if the caller has just looked at the clock that its keeper
+	// goes by: Take need not look again.
+	At time.Time
 }
 
 // Reason says why nothing was granted.
@@ -139,6 +147,9 @@ type Window struct {
 	Group, Count string
 	Ration, Part string
 	Limit        int
+	// Spent was taken and has not come back, Low of it at most by what is not urgent: how
+	// much is known until some of it comes back.
+	Spent, Low int
 	// Available may be taken now, by what is urgent.
 	Available, InFlight, Kept int
 	// Reset is when something comes back, zero if nothing is taken.
@@ -160,11 +171,18 @@ type Keeper interface {
 	// One without an ID is that of a call that was granted on other counts, and took
 	// something of these in truth.
 	Settle(ctx context.Context, p Permit, o Outcome) error
+	// Take grants up to n calls at once that count from now on: there is nothing to
+	// settle. Each takes one of every count. A refusal takes nothing.
+	Take(ctx context.Context, ask Ask, n int) (Grant, error)
+	// Return gives back calls of Take that were not made and never will be, to counts
+	// that something was taken of. A bucket that paces keeps them: its period may be over.
+	Return(ctx context.Context, ask Ask, n int) error
 	// Park closes a gate for some time; a longer pause stands.
 	Park(ctx context.Context, group, gate string, wait time.Duration) error
 	// Lift opens the gates of a group, and forgets what the upstream told of its counts:
 	// one call goes first through each gate that was closed.
 	Lift(ctx context.Context, group string) error
-	// Look tells what is known about the counts of a group.
-	Look(ctx context.Context, group string) ([]Window, error)
+	// Look tells what is known about the counts of a group, and of these draws even if
+	// nobody has asked for them yet.
+	Look(ctx context.Context, group string, draws ...Draw) ([]Window, error)
 }

@@ -11,7 +11,7 @@ func (c *Count) spend(t *Terms, at, n int64) {
 	case ration.Concurrent:
 		return
 	case ration.Bucket:
-		c.full = max(c.full, at) + t.costTime(n)
+		c.owe(t, at, c.owed(t, at)+float64(n)*float64(t.Period))
 		return
 	case ration.Fixed, ration.Sliding:
 	}
@@ -102,7 +102,7 @@ func (c *Count) learnPace(t *Terms, now int64, a *Answer) {
 		owed := c.used(t, now) - c.inflight
 		c.refill = min(int64(a.Refill), most)
 		c.Adapt(t)
-		c.full = now + t.costTime(owed)
+		c.owe(t, now, float64(owed)*float64(t.Period))
 	}
 	if !t.Open {
 		return
@@ -158,7 +158,9 @@ func (c *Count) learnBucket(t *Terms, now int64, id uint64, a *Answer) {
 	}
 	c.lost.confirm(id)
 	taken := c.granted(t) - min(int64(a.Left), c.granted(t)) + c.lost.total()
-	c.full = max(c.full, now+t.costTime(taken))
+	if parts := float64(taken) * float64(t.Period); parts > c.owed(t, now) {
+		c.owe(t, now, parts)
+	}
 }
 
 // Forget forgets what answers told, but for how fast a bucket refills: what was taken

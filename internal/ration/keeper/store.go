@@ -19,6 +19,8 @@ type Stored struct {
 	Until, End time.Time
 	// Late is what of it may be counted after End: it was under way.
 	Late int64
+	// Low is how much of what was taken was not urgent. It is shown, and decides nothing.
+	Low int64
 	// Seq orders what is stored of one count: of two the higher one counts.
 	Seq uint64
 }
@@ -40,7 +42,7 @@ const GatePrefix = "gate "
 // the clock that shows the time of day.
 func (c *Count) Snapshot(t *Terms, now, price int64, wall time.Time) (s Stored, covers int64) {
 	ceiling, cover := c.Ahead(t, now, price)
-	s = Stored{Limit: c.limit, Refill: c.refill, Spent: ceiling}
+	s = Stored{Limit: c.limit, Refill: c.refill, Spent: ceiling, Low: c.low}
 	if c.end > 0 {
 		s.End, s.Late = wall.Add(micros(c.end-now)), ceiling-c.spent
 		cover = max(c.end-now, 1)
@@ -74,6 +76,9 @@ func Restore(s *Stored, now int64, wall time.Time) *Count {
 		c.early = c.end - restoredSlack
 	}
 	c.presumed, c.presumedAt = n, now
+	if n > 0 {
+		c.low = s.Low
+	}
 	return c
 }
 

@@ -25,7 +25,7 @@ const (
 	// taken for gone and its call for made.
 	Life = 180 * second
 	// most bounds every amount and time, so that both are exact in a double too.
-	most = int64(1) << 50
+	most = int64(ration.Unlimited)
 )
 
 // Terms are a ration in whole units and microseconds.
@@ -41,6 +41,12 @@ type Terms struct {
 	Open bool
 	// Keep, Use and Low are as declared: Use and Low are percent, 100 for all.
 	Keep, Use, Low int64
+	// Reserve is what of the limit is left to what is urgent, in units, and Ahead how much
+	// is written down ahead of taking it; 0 is a part of the limit.
+	Reserve, Ahead int64
+	// Paced says that a bucket bounds what any period has: whoever does not know what was
+	// taken before waits for one period, and then it is full.
+	Paced bool
 	// Calendar says that windows end with a part of the calendar.
 	Calendar bool
 	// Reads says that answers tell what is left.
@@ -56,7 +62,7 @@ func TermsOf(d *Draw) Terms {
 	t := Terms{
 		Shape: r.Shape, Limit: min(int64(r.Calls), most), Refill: int64(r.Refill), Period: r.Every.Length.Microseconds(),
 		Keep: int64(r.Keep), Use: percent(r.Use), Low: percent(r.Low), Calendar: r.Shape == ration.Fixed && r.Every.Part != "",
-		Reads: r.Read != (ration.Read{}),
+		Reads: r.Read != (ration.Read{}), Reserve: int64(r.Reserve), Ahead: int64(r.Ahead), Paced: r.Hard > 0,
 	}
 	if d.Keep > 0 {
 		t.Keep = int64(d.Keep)
@@ -70,7 +76,7 @@ func TermsOf(d *Draw) Terms {
 	if t.Refill <= 0 {
 		t.Refill = t.Limit
 	}
-	t.Stored = t.Shape != ration.Concurrent && (t.comesBack(t.Limit) > brief || t.Shape == ration.Bucket && !r.Read.Refill.IsZero())
+	t.Stored = t.Shape != ration.Concurrent && !t.Paced && t.Limit < ration.Unlimited && (t.comesBack(t.Limit) > brief || t.Shape == ration.Bucket && !r.Read.Refill.IsZero())
 	return t
 }
 
@@ -96,14 +102,14 @@ func Left(r *ration.Ration, now time.Time) int64 {
 
 // usable is what may be taken of a limit, and floor what is not.
 func (t *Terms) usable(limit int64, low bool) int64 {
-	keep := t.Keep
+	keep, reserve := t.Keep, t.Reserve
 	if !t.Assumed && limit < t.Limit {
 		// A ration that turns out to be smaller is not kept back altogether.
-		keep = keep * limit / t.Limit
+		keep, reserve = keep*limit/t.Limit, reserve*limit/t.Limit
 	}
 	usable := limit*t.Use/100 - keep
 	if low {
-		usable = min(usable, limit*t.Low/100)
+		usable = min(usable-reserve, limit*t.Low/100)
 	}
 	if t.Assumed && limit == t.Limit {
 		usable = max(usable, 1)
@@ -140,6 +146,9 @@ func ceilOf(f float64) int64 {
 // chunk is how much is written down ahead of taking it: a hundredth of a long
 // window, a tenth of a short one.
 func (t *Terms) chunk(limit int64) int64 {
+	if t.Ahead > 0 {
+		return t.Ahead
+	}
 	if t.comesBack(limit) > 600*second {
 		return max(limit/100, 1)
 	}

@@ -86,6 +86,7 @@ func storeFails(s *suite) {
 		}
 	}
 	s.store.Fail(nil)
+	s.clock.Advance(2 * time.Second) // a store that failed is left alone for a while
 	s.grant(ask(r))
 }
 

@@ -84,8 +84,10 @@ func (w *world) invent() {
 
 func (w *world) step() {
 	switch n := w.rng.IntN(100); {
-	case n < 40:
+	case n < 30:
 		w.reserve()
+	case n < 40:
+		w.bulk()
 	case n < 60:
 		w.land()
 	case n < 80:
@@ -164,6 +166,29 @@ func (w *world) reserve() {
 	for name, now := range w.windows() {
 		if was, known := before[name]; known && (now.Available < was.Available || now.InFlight > was.InFlight) {
 			w.fail("a refused call left a trace: %+v\nbefore %+v", now, was)
+		}
+	}
+}
+
+// bulk takes calls that reach the upstream at once, as far as anybody knows.
+func (w *world) bulk() {
+	a := w.ask()
+	a.Draws = slices.DeleteFunc(a.Draws, func(d keeper.Draw) bool { return d.Ration.Shape == ration.Concurrent })
+	if len(a.Draws) == 0 {
+		return
+	}
+	i, n := w.rng.IntN(len(w.Keepers())), 1+w.rng.IntN(4)
+	g, err := w.Keepers()[i].Take(w.Context(), a, n)
+	if err != nil {
+		w.fail("%v", err)
+	}
+	w.note("process %d takes %d of %s: %+v", i, n, w.named(a), g)
+	w.granted += g.Calls
+	for _, d := range a.Draws {
+		if g.Calls > 0 {
+			if err := w.up(d).count(w.clock.Passed(), g.Calls); err != nil {
+				w.fail("%v", err)
+			}
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (s *storeSuite) unknown() {
 func (s *storeSuite) roundTrip() {
 	group := "lab\x1fAlice/ü " + strings.Repeat("x", 300)
 	window := keeper.Stored{
-		Group: group, Count: "day/alice", Limit: 1 << 50, Refill: 12, Spent: 1<<50 - 1, Late: 7, Until: Morning.Add(25 * time.Hour), End: Morning.Add(24 * time.Hour), Seq: 1 << 52,
+		Group: group, Count: "day/alice", Limit: 1 << 50, Refill: 12, Spent: 1<<50 - 1, Late: 7, Low: 1<<50 - 3, Until: Morning.Add(25 * time.Hour), End: Morning.Add(24 * time.Hour), Seq: 1 << 52,
 	}
 	gate := keeper.Stored{Group: group, Count: keeper.GatePrefix + "owner alice", Until: Morning, Seq: 3}
 	s.save(window, gate)
@@ -137,13 +137,10 @@ type Windows interface {
 	PutQuotaWindow(ctx context.Context, w domain.QuotaWindow) error
 }
 
-// RunMoved runs a migration once more, on rows as they stood among the windows of
-// buckets: what was taken goes on to count, and the windows of buckets stay.
-func RunMoved(t *testing.T, migration string, exec func(statement string) error, windows Windows, store keeper.Store) {
-	text, err := os.ReadFile(migration)
-	if err != nil {
-		t.Fatal(err)
-	}
+// RunMoved runs the migrations of a folder that brought rows of rations where they are
+// once more: on rows as they stood among the windows of buckets, which stay, and on the
+// counts of days that rates had. What was taken goes on to count.
+func RunMoved(t *testing.T, folder string, exec func(statement string) error, windows Windows, store keeper.Store) {
 	end := Morning.Add(time.Hour)
 	for _, w := range []domain.QuotaWindow{
 		{Owner: "ration lab\x1falice", Bucket: "hour", Limit: 9, Points: 5, InFlight: 2, Reset: end, Touched: end.Add(time.Hour), Seq: 77},
@@ -154,14 +151,11 @@ func RunMoved(t *testing.T, migration string, exec func(statement string) error,
 			t.Fatal(err)
 		}
 	}
-	up, _, _ := strings.Cut(string(text), "-- +goose Down")
-	up = regexp.MustCompile(`(?m)^ *--.*\n`).ReplaceAllString(up, "")
-	statements := []string{"DROP TABLE ration_count"}
-	for statement := range strings.SplitSeq(up, ";\n") {
-		if strings.TrimSpace(statement) != "" {
-			statements = append(statements, statement)
-		}
-	}
+	statements := append([]string{"DROP TABLE ration_count"}, upward(t, folder+"/00250_rations.sql")...)
+	statements = append(statements,
+		"CREATE TABLE rate_day (upstream VARCHAR(100) NOT NULL, day VARCHAR(10) NOT NULL, calls BIGINT NOT NULL, low BIGINT NOT NULL, PRIMARY KEY (upstream, day))",
+		"INSERT INTO rate_day (upstream, day, calls, low) VALUES ('maple', '2026-03-01', 123456, 99), ('maple', '2026-02-28', 7, 0)")
+	statements = append(statements, upward(t, folder+"/00280_rates.sql")...)
 	for _, statement := range statements {
 		if err := exec(statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
@@ -174,8 +168,30 @@ func RunMoved(t *testing.T, migration string, exec func(statement string) error,
 	hour.Spent, hour.Seq = 6, 79
 	s.save(hour)
 	s.want(hour.Group, gate, hour)
+	day := keeper.Stored{Group: "rate\x1fmaple", Count: "day/2026-03-01", Spent: 123456, Low: 99, Until: time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC), Seq: 1}
+	before := keeper.Stored{Group: day.Group, Count: "day/2026-02-28", Spent: 7, Until: time.Date(2026, 3, 10, 0, 0, 0, 0, time.UTC), Seq: 1}
+	s.want(day.Group, before, day)
+	day.Spent, day.Seq = 123457, 2
+	s.save(day)
+	s.want(day.Group, before, day)
 	left, err := windows.QuotaWindows(t.Context(), "")
 	if err != nil || len(left) != 1 || left[0].Owner != "rations" {
 		t.Fatalf("of the windows %+v are left, %v", left, err)
 	}
+}
+
+// upward are the statements of a migration that lead to the next version.
+func upward(t *testing.T, file string) (statements []string) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	up, _, _ := strings.Cut(string(text), "-- +goose Down")
+	up = regexp.MustCompile(`(?m)^ *--.*\n`).ReplaceAllString(up, "")
+	for statement := range strings.SplitSeq(up, ";\n") {
+		if strings.TrimSpace(statement) != "" {
+			statements = append(statements, statement)
+		}
+	}
+	return statements
 }

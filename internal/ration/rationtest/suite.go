@@ -79,6 +79,16 @@ func Run(t *testing.T, f Factory) {
 		"asks that are larger than the whole":       larger,
 		"nothing is granted to who has given up":    givenUp,
 		"parts are forgotten when nothing is known": forgotten,
+		"calls in bulk":                             bulk,
+		"a bucket is exact":                         exactBucket,
+		"a reserve in units":                        reserved,
+		"a bucket that paces":                       paced,
+		"a newcomer to what is paced":               newcomer,
+		"calls that are given back":                 returned,
+		"a line of those who wait":                  line,
+		"a pause of calls in bulk":                  bulkPause,
+		"calls in bulk are stored ahead":            bulkStored,
+		"what is not limited":                       uncounted,
 	} {
 		t.Run(name, func(t *testing.T) { run(newSuite(t, f)) })
 	}
@@ -192,6 +202,8 @@ func make1(name string, shape ration.Shape, calls int, every time.Duration) *rat
 
 // Clock is one that tests move and set.
 type Clock struct {
+	// held is by whoever needs the clock to stand still.
+	held   sync.RWMutex
 	mu     sync.Mutex
 	now    time.Time
 	passed time.Duration
@@ -214,8 +226,16 @@ func (c *Clock) Passed() time.Duration {
 	return c.passed
 }
 
+// Hold keeps the clock from being moved until release is called.
+func (c *Clock) Hold() (release func()) {
+	c.held.RLock()
+	return c.held.RUnlock
+}
+
 // Advance lets time pass, in whole microseconds.
 func (c *Clock) Advance(d time.Duration) {
+	c.held.Lock()
+	defer c.held.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d = (d + time.Microsecond - 1).Truncate(time.Microsecond)
@@ -224,6 +244,8 @@ func (c *Clock) Advance(d time.Duration) {
 
 // Set sets the time of day.
 func (c *Clock) Set(by time.Duration) {
+	c.held.Lock()
+	defer c.held.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(by.Truncate(time.Microsecond))

@@ -10,14 +10,31 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/refresh"
+	"sluice/internal/source"
 )
 
-// SnapshotsInstance is an open store and what a case may do to it. Its tiers are kept
-// as they are by default.
+// SnapshotsInstance is an open store and what a case may do to it. Its tiers are those
+// of Tiers.
 type SnapshotsInstance struct {
 	refresh.Snapshots
 	// Reopen closes the store and opens it again.
 	Reopen func(t *testing.T) *SnapshotsInstance
+}
+
+// slowSource is the source whose entities are kept otherwise than all others.
+const slowSource = "slow"
+
+// slowPace is how.
+var slowPace = source.Pace{Hot: 10 * time.Hour, Warm: 20 * time.Hour, Cold: 48 * time.Hour}
+
+// Tiers are the tiers of the stores: those by default, but for the entities of one source.
+func Tiers() refresh.TierOptions {
+	return refresh.TierOptions{Of: func(e refresh.Entity) source.Pace {
+		if e.Source == slowSource {
+			return slowPace
+		}
+		return source.Pace{}
+	}}
 }
 
 // SnapshotsFactory opens stores for the cases.
@@ -29,7 +46,7 @@ type SnapshotsFactory struct {
 
 // RunSnapshots runs every case.
 func RunSnapshots(t *testing.T, f SnapshotsFactory) {
-	for _, c := range slices.Concat(saveCases, statusCases, dueCases, letterCases, historyCases, requestCases, crowdCases) {
+	for _, c := range slices.Concat(saveCases, statusCases, dueCases, paceCases, letterCases, historyCases, requestCases, crowdCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.check(&fixture{TB: t, SnapshotsInstance: f.New(t), t: t})

@@ -41,6 +41,7 @@ type Server struct {
 	counts *counts
 	logins logins
 	routes []compiled
+	keyed  []keyedRoute
 	mux    *http.ServeMux
 
 	mu     sync.Mutex
@@ -83,6 +84,13 @@ func New(spec Spec, o Options) (*Server, error) {
 			}
 			s.routes = append(s.routes, r)
 		}
+	}
+	for i := range spec.Keyed {
+		r, err := compileKeyed(&spec.Keyed[i])
+		if err != nil {
+			return nil, err
+		}
+		s.keyed = append(s.keyed, r)
 	}
 	s.api()
 	return s, nil
@@ -179,9 +187,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Date", s.opt.Now().UTC().Format(http.TimeFormat))
 	route, names := s.find(r)
+	record, by := s.findKeyed(r)
 	stream := ""
 	if route != nil {
 		stream = route.stream.Name
+	} else if record != nil {
+		stream = record.Name
 	}
 	login := s.loginAt(r)
 	key, expired := s.credential(r)
@@ -217,6 +228,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer := map[string]any{}
 		set(answer, s.spec.OwnerAt, 4711)
 		reply(w, http.StatusOK, answer)
+	case record != nil:
+		s.serveKeyed(w, record, by)
 	case route == nil:
 		s.counts.note(func(a *Audit) { a.Unknown = append(a.Unknown, r.Method+" "+r.URL.RequestURI()) })
 		reply(w, http.StatusNotFound, map[string]any{"message": "there is no such address"})

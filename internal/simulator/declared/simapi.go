@@ -15,6 +15,8 @@ type Order struct {
 	// revoke, which takes back every token that was given.
 	Do    string `json:"do"`
 	Times int    `json:"times"`
+	// Code is the upstream's own word on an error.
+	Code string `json:"code,omitempty"`
 }
 
 // api are the addresses that an upstream does not have.
@@ -65,24 +67,24 @@ func (s *Server) Order(o Order) {
 }
 
 // ordered is what is to happen to a call, "" if nothing.
-func (s *Server) ordered(stream string) string {
+func (s *Server) ordered(stream string) (do, code string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.orders {
 		if o := &s.orders[i]; o.Times > 0 && (o.Stream == "" || o.Stream == stream) {
 			o.Times--
-			return o.Do
+			return o.Do, o.Code
 		}
 	}
 	if s.opt.Faults > 0 && s.random.Float64() < s.opt.Faults {
-		return []string{"500", "502", "503", "cut", "html"}[s.random.IntN(5)]
+		return []string{"500", "502", "503", "cut", "html"}[s.random.IntN(5)], ""
 	}
-	return ""
+	return "", ""
 }
 
 // fault lets happen what was ordered, and says whether the call is answered by it.
 func (s *Server) fault(w http.ResponseWriter, r *http.Request, stream string) bool {
-	do := s.ordered(stream)
+	do, code := s.ordered(stream)
 	if do == "" {
 		return false
 	}
@@ -116,7 +118,7 @@ func (s *Server) fault(w http.ResponseWriter, r *http.Request, stream string) bo
 		if status < 200 || status > 599 {
 			status = http.StatusInternalServerError
 		}
-		reply(w, status, map[string]any{"message": "ordered"})
+		s.refuse(w, status, code)
 	}
 	return true
 }

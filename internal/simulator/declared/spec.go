@@ -4,6 +4,7 @@
 //
 //   - spec.go: what an upstream is.
 //   - world.go: its records; mutate.go: how they change.
+//   - keyed.go: records that are asked for by key.
 //   - server.go, page.go: how it answers; rations.go: how it counts.
 //   - simapi.go: the truth, the audit, orders (/_sim/…).
 package declared
@@ -27,7 +28,11 @@ type Spec struct {
 	// there is none.
 	Owner, OwnerAt string
 	Streams        []Stream
-	Rations        []Ration
+	// Keyed are records that are asked for by key, and ErrorAt is where an answer that
+	// is not good has its code.
+	Keyed   []Keyed
+	ErrorAt string
+	Rations []Ration
 	// ParkStatus is how a call beyond a ration is answered; 429 if zero.
 	ParkStatus int
 }

@@ -20,6 +20,7 @@ type world struct {
 	base    string
 	last    int
 	streams map[string]*kept
+	things  []*thing
 }
 
 // kept are the records of a stream, in the order in which they were made.
@@ -44,7 +45,7 @@ type record struct {
 func (r *record) name() string { return strconv.Itoa(r.id) }
 
 func newWorld(spec *Spec, o Options) *world {
-	w := &world{spec: spec, random: rand.New(rand.NewPCG(o.Seed, 1)), now: o.Now, streams: map[string]*kept{}}
+	w := &world{spec: spec, random: rand.New(rand.NewPCG(o.Seed, 1)), now: o.Now, streams: map[string]*kept{}, things: grown(spec, o.Records)}
 	for i := range spec.Streams {
 		w.streams[spec.Streams[i].Name] = &kept{Stream: &spec.Streams[i]}
 	}
@@ -189,12 +190,14 @@ func get(from map[string]any, path string) any {
 type Truth struct {
 	Records map[string]map[string]json.RawMessage `json:"records"`
 	Gone    map[string][]string                   `json:"gone"`
+	// Keyed are the values of records that are asked for by key, by kind and key.
+	Keyed map[string]map[string]json.RawMessage `json:"keyed,omitempty"`
 }
 
 func (w *world) truth() Truth {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := Truth{Records: map[string]map[string]json.RawMessage{}, Gone: map[string][]string{}}
+	t := Truth{Records: map[string]map[string]json.RawMessage{}, Gone: map[string][]string{}, Keyed: w.truthOfKeyed()}
 	for name, k := range w.streams {
 		t.Records[name] = map[string]json.RawMessage{}
 		for _, r := range k.all {
@@ -209,12 +212,17 @@ func (w *world) truth() Truth {
 // Mutation is how much changes.
 type Mutation struct {
 	Change, Add, Remove int
+	// Renew is how many things get other names, where there are records by key.
+	Renew int
 }
 
 // mutate changes records, adds some and removes some, with all that is below them.
 func (w *world) mutate(m Mutation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.mutateKeyed(m); len(w.spec.Streams) == 0 {
+		return
+	}
 	names := make([]string, 0, len(w.spec.Streams))
 	for i := range w.spec.Streams {
 		names = append(names, w.spec.Streams[i].Name)

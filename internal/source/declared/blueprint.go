@@ -14,9 +14,22 @@ type simSpec struct {
 	// there is none.
 	Owner, OwnerAt string
 	Streams        []simStream
-	Rations        []simRation
+	// Keyed are records that are asked for by key, and ErrorAt is where an answer that
+	// is not good has its code.
+	Keyed   []simKeyed
+	ErrorAt string
+	Rations []simRation
 	// ParkStatus is how a call beyond a ration is answered; 429 if zero.
 	ParkStatus int
+}
+
+// simKeyed is a kind of records that are asked for by key.
+type simKeyed struct {
+	Name, Path string
+	Query      map[string]string
+	// Keep are the paths that matter, Tells those of them by which others name the same
+	// thing.
+	Keep, Tells []string
 }
 
 // simAuth is a way in which a call shows its credential.

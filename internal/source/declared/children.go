@@ -23,7 +23,7 @@ func (c walk) children(res *source.Result, all []record) {
 		}
 		parents := c.fields(all[i])
 		for _, child := range c.stream.Children {
-			c.child(res, child, path, params{Parents: parents, Full: gone.After(listed)})
+			c.child(res, child, path, params{Base: c.p.Base, Parents: parents, Full: gone.After(listed)})
 		}
 	}
 	c.p.Unmet = slices.DeleteFunc(slices.Clone(c.p.Unmet), func(path string) bool { return met[path] })
@@ -65,7 +65,7 @@ func (c walk) besides(res *source.Result) {
 		return
 	}
 	if c.stream.Parent == nil && c.sweepDue(c.stream, c.Job.Resource) {
-		res.Next = append(res.Next, c.s.spec(jobType(c.stream, modeSweep), c.Job.Resource, params{}, domain.ClassWalk))
+		res.Next = append(res.Next, c.s.spec(jobType(c.stream, modeSweep), c.Job.Resource, params{Base: c.p.Base}, domain.ClassWalk))
 	}
 	for _, child := range c.stream.Children {
 		if child.perParent() {
@@ -74,7 +74,7 @@ func (c walk) besides(res *source.Result) {
 		all := walk{&call{Call: c.Call, s: c.s, operation: operation{child, modeAll}}}
 		all.Job.Type = jobType(child, modeAll)
 		if since := all.since(); since != 0 {
-			res.Next = append(res.Next, c.s.spec(all.Job.Type, rootResource, params{Since: since}, domain.ClassWalk))
+			res.Next = append(res.Next, c.s.spec(all.Job.Type, rootResource, params{Base: c.p.Base, Since: since}, domain.ClassWalk))
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (c counting) known() bool {
 
 // counted is the answer to a count: the walk follows in any case.
 func (c counting) counted(a *answer) source.Result {
-	next := c.s.spec(jobType(c.stream, modeMain), c.Job.Resource, params{Parents: c.p.Parents, Full: c.p.Full}, domain.ClassWalk)
+	next := c.s.spec(jobType(c.stream, modeMain), c.Job.Resource, params{Base: c.p.Base, Parents: c.p.Parents, Full: c.p.Full}, domain.ClassWalk)
 	res := source.Result{Verdict: source.Done, Next: []domain.JobSpec{next}}
 	if a == nil || a.status != http.StatusOK {
 		return res

@@ -14,5 +14,7 @@
 //   - walk.go, page.go, record.go: pages, records and what a complete walk proves;
 //     slices.go: walks through slices of time; count.go: how many there are; xml.go: XML
 //     as the same tree.
+//   - keyed.go, rate.go: records that are kept fresh by key; inferred.go: columns that are
+//     inferred once.
 //   - probe*.go, infer.go: what an upstream shows, and the lines that a file lacks.
 package declared

@@ -9,14 +9,19 @@ import (
 
 // Explanation is what a file comes to, for people.
 type Explanation struct {
-	Source   string            `json:"source"`
-	Title    string            `json:"title"`
-	Target   string            `json:"target"`
-	Auth     string            `json:"auth"`
-	Config   map[string]string `json:"config,omitempty"`
-	Rations  []string          `json:"rations"`
-	Streams  []StreamPlan      `json:"streams"`
-	Warnings []string          `json:"warnings,omitempty"`
+	Source  string            `json:"source"`
+	Title   string            `json:"title"`
+	Target  string            `json:"target"`
+	Auth    string            `json:"auth"`
+	Config  map[string]string `json:"config,omitempty"`
+	Rations []string          `json:"rations"`
+	Streams []StreamPlan      `json:"streams"`
+	Records []RecordPlan      `json:"records,omitempty"`
+	// Granted is how the rations are kept for records, Tiers how often these are
+	// refreshed before anybody asks.
+	Granted  string   `json:"granted,omitempty"`
+	Tiers    string   `json:"tiers,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // StreamPlan is how a stream is collected.
@@ -42,6 +47,7 @@ func (f *File) Explain() Explanation {
 	for i := range f.Rations {
 		e.Rations = append(e.Rations, f.rationText(i))
 	}
+	f.explainRecords(&e)
 	for _, s := range f.Streams {
 		p := f.streamPlan(s)
 		e.Streams = append(e.Streams, p)

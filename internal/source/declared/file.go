@@ -1,10 +1,13 @@
 package declared
 
 import (
+	"sync/atomic"
 	"time"
 
 	"sluice/internal/document"
 	"sluice/internal/ration"
+	"sluice/internal/source"
+	"sluice/internal/source/trim"
 )
 
 // File is what a file says, checked and compiled.
@@ -19,6 +22,9 @@ type File struct {
 	Unknown bool
 	Park    ration.Park
 	Streams []*Stream
+	// Records are kept fresh by key, each as its tier says; there are streams or records.
+	Records []*Record
+	tiers   source.Pace
 
 	base *template
 	// auths are how calls show their credential: the first whose condition holds.
@@ -59,10 +65,36 @@ type Stream struct {
 	remove      []string
 	rename      [][2]string
 	columns     []column
+	// declares says that the file says which columns there are. Where it does not they
+	// are inferred; misfits counts by column what does not fit them, nil before.
+	declares bool
+	misfits  map[string]*atomic.Int64
+	inferred []InferredColumn
 	// carries are the fields of this stream's records that the jobs of its
 	// descendants need; "" stands for the record as a whole.
 	carries []string
 }
+
+// Record is something that is asked for by key.
+type Record struct {
+	Name, Doc string
+	Line      int
+	request   *request
+	// keep is what is kept of an answer, and fields its tree.
+	keep   []string
+	fields *trim.Fields
+	fresh  time.Duration
+	needs  []given
+}
+
+// given is a field of another record that an address speaks of.
+type given struct {
+	field string
+	of    *Record
+}
+
+// Keyed says whether it describes records that are asked for by key.
+func (f *File) Keyed() bool { return len(f.Records) > 0 }
 
 // request is one way to ask for a stream.
 type request struct {
@@ -99,6 +131,8 @@ type rule struct {
 	do    string
 	wait  time.Duration
 	say   string
+	// what waits, for records; everything if it is not the key.
+	what string
 }
 
 // place is a value of an answer: of a header, or at a path of the body.

@@ -25,7 +25,9 @@ var schema = sync.OnceValue(func() *form {
 		opt("park", parkForm(), "which answers mean that the upstream wants to be left alone, for as long as it says and for two hours at most: one call goes first then; 429 and Retry-After if left out"),
 		opt("error", simple(shapePath), "where an answer that is not good says why; the path of the text that rules see as error"),
 		opt("answers", listOf(ruleForm()), "rules about answers, before all else; the first that holds counts"),
-		must("streams", mapOf(streamForm()), "what is collected, by name"),
+		opt("streams", mapOf(streamForm()), "what is collected in runs, by name"),
+		opt("records", mapOf(recordForm()), "what is kept fresh by key instead, by name; a file has streams or records"),
+		opt("tiers", tiersForm(), "how often records are refreshed before anybody asks, by how much they are read"),
 	)
 })
 
@@ -87,8 +89,9 @@ func parkForm() *form {
 func ruleForm() *form {
 	return object(
 		must("if", simple(shapeCondition), "over status, error, answer and headers"),
-		must("do", text("wait", "retry", "fail", "pause", "skip", "gone", "stop"), "wait without counting a failure, try again, fail the job, pause the account, take it for an empty page, take it for something that is gone, or fail the run"),
+		must("do", text("wait", "retry", "fail", "pause", "skip", "gone", "stop", "renew"), "wait without counting a failure, try again, fail the job or the record, pause the account, take it for an empty page, take it for something that is gone, fail the run, or, of records, try again once what is kept of others was asked for anew"),
 		opt("for", simple(shapeDuration), "how long to wait"),
+		opt("what", text("key", "owner", "source", "account"), "of records, who waits: the key, or everything that is asked for with the credential; everything if left out"),
 		opt("say", simple(shapeText), "what people are told; the upstream's own words if left out"),
 	)
 }

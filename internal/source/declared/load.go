@@ -139,7 +139,35 @@ func (l *loader) read(root node) {
 	for _, one := range root.get("answers").items() {
 		l.rule(one)
 	}
-	l.streams(root.get("streams"))
+	switch records, streams := root.get("records"), root.get("streams"); {
+	case records.is():
+		recordLoader{l}.records(root)
+	case streams.is():
+		l.streams(streams)
+	default:
+		root.wrong("add streams: what is collected, by name; or records: what is kept fresh by key", "the key \"streams\" is missing")
+	}
+	for _, one := range root.get("answers").items() {
+		senseOfRule(one, root.get("records").is())
+	}
+	if t := root.get("tiers"); t.is() && !root.get("records").is() {
+		t.wrong("leave it out", "only records have tiers")
+	}
+}
+
+// senseOfRule refuses what a rule cannot do for streams, or for records.
+func senseOfRule(n node, records bool) {
+	do, what := n.get("do").text(), n.get("what")
+	switch {
+	case records && (do == "skip" || do == "gone" || do == "stop"):
+		n.get("do").wrong("give fail", "%s is about pages, and a record has none", do)
+	case !records && do == "renew":
+		n.get("do").wrong("give retry", "only records need what is kept of others")
+	case !records && what.is():
+		what.wrong("leave it out; park.what says who waits", "it is about records alone")
+	case what.text() == "key" && do != "wait":
+		what.wrong("leave it out", "only wait can be about one key")
+	}
 }
 
 // names are what every expression may speak of.
@@ -195,7 +223,7 @@ func headerName(name string) bool { return headerNames.MatchString(name) }
 
 func (l *loader) rule(n node) {
 	known := l.names().with(names{"status": 0, "error": "", "answer": map[string]any{}, "headers": map[string]string{}})
-	r := rule{holds: l.condition(n.get("if"), known), do: n.get("do").text(), wait: n.get("for").duration(), say: n.get("say").text()}
+	r := rule{holds: l.condition(n.get("if"), known), do: n.get("do").text(), wait: n.get("for").duration(), say: n.get("say").text(), what: n.get("what").text()}
 	if r.wait > 0 && r.do != "wait" && r.do != "retry" {
 		n.wrong("leave out for", "only wait and retry last for a while")
 	}

@@ -136,6 +136,7 @@ func (l *loader) stream(s *Stream, n node) {
 		s.remove = append(s.remove, l.path(one))
 	}
 	n.get("rename").each(func(name string, value node) { s.rename = append(s.rename, [2]string{name, value.text()}) })
+	s.declares = n.get("columns").is()
 	n.get("columns").each(func(name string, value node) { l.column(s, name, value) })
 	if len(l.mistakes) == before && !l.follows(n.path) {
 		l.sense(s, n)

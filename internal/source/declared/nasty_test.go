@@ -6,10 +6,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	sim "sluice/internal/simulator/declared"
 
 	"sluice/internal/domain"
+	"sluice/internal/ration/keeper"
 	"sluice/internal/source"
 	"sluice/internal/source/declared"
 )
@@ -96,6 +98,9 @@ func TestNasty(t *testing.T) {
 	feed := head + "\n  items: {get: /items, format: xml, records: rss.channel.item, key: guid|id}\n"
 	once := head + "\n  items: {get: /items, records: data, key: id}\n"
 	twice := once + "  parts: {of: items, get: '/items/{items.id}/parts', key: id}\n"
+	where := func(condition string) string {
+		return head + "\n  items: {get: /items, records: data, key: id, where: '" + condition + "'}\n"
+	}
 	tokens := items("{type: cursor, param: after, next: next}")
 	for name, c := range map[string]struct {
 		file    string
@@ -105,6 +110,18 @@ func TestNasty(t *testing.T) {
 	}{
 		"a page that ignores its number": {numbers, body(`{"data":[{"id":1}]}`), source.Fail, "does not end: page 2 begins with the same record"},
 		"a token that stays":             {tokens, body(`{"data":[{"id":1}],"next":"x"}`), source.Fail, "names itself as the next"},
+		"a token that goes back": {tokens, func(w http.ResponseWriter, r *http.Request) {
+			after := r.URL.Query().Get("after")
+			fmt.Fprintf(w, `{"data":[{"id":"%s1"}],"next":"%s"}`, after, map[string]string{"": "x", "x": "y", "y": "z", "z": "x"}[after])
+		}, source.Fail, "goes back to one that was read before"},
+		"a link that goes back": {items("{type: link}"), func(w http.ResponseWriter, r *http.Request) {
+			page := r.URL.Query().Get("page")
+			w.Header().Set("Link", "</items?page="+map[string]string{"": "2", "2": "3", "3": "2"}[page]+`>; rel="next"`)
+			fmt.Fprintf(w, `{"data":[{"id":"p%s"}]}`, page)
+		}, source.Fail, "goes back to one that was read before"},
+		"an expression that divides by nothing": {where("1 % record.id == 0"), body(`{"data":[{"id":0},{"id":1}]}`), source.Fail, "cannot be made"},
+		"an expression beyond a list":           {where("record.l[7] == 0"), body(`{"data":[{"id":0,"l":[1]},{"id":1,"l":[0,0,0,0,0,0,0,0]}]}`), source.Fail, "cannot be made"},
+		"an expression of another type":         {where("len(record.id) > 2"), body(`{"data":[{"id":0},{"id":"long"}]}`), source.Fail, "cannot be made"},
 		"pages without end": {items("{type: page, param: page, size: {n: 1}, most: 5}"), func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, `{"data":[{"id":%s}]}`, r.URL.Query().Get("page"))
 		}, source.Fail, "5 pages were read"},
@@ -186,5 +203,72 @@ func TestSecretStaysHome(t *testing.T) {
 	res := src.Call(t.Context(), source.Call{Run: run, Job: domain.Job{JobSpec: jobs[0]}, Token: "secret-token"})
 	if len(res.Next) != 1 || strings.Contains(string(res.Next[0].Params), "secret-token") {
 		t.Errorf("%s", res.Next[0].Params)
+	}
+}
+
+// TestSlow: an upstream that does not answer, or never comes to an end, costs as long as
+// a call may take, and is tried again.
+func TestSlow(t *testing.T) {
+	text := head + "\n  items: {get: /items, key: id}\n"
+	for name, answer := range map[string]http.HandlerFunc{
+		"no answer": func(http.ResponseWriter, *http.Request) {},
+		"no end": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`[{"id":`))
+			_ = http.NewResponseController(w).Flush()
+		},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer(w, r)
+			<-r.Context().Done()
+		}))
+		src, err := declared.New(load(t, text), declared.Options{Base: server.URL, Timeout: 50 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := domain.Run{ID: 1, AccountID: 7, Login: "acme"}
+		jobs, _ := src.Plan(run)
+		res := src.Call(t.Context(), source.Call{Run: run, Job: domain.Job{JobSpec: jobs[0]}, Token: "secret-token"})
+		server.CloseClientConnections()
+		server.Close()
+		if res.Verdict != source.Retry || res.Failure == nil || res.Failure.Kind != domain.FailureTimeout {
+			t.Errorf("%s: %v, %+v", name, res.Verdict, res.Failure)
+		}
+	}
+}
+
+// TestHeadersThatContradict: of a ration that a file states and answers tell otherwise the
+// smaller counts.
+func TestHeadersThatContradict(t *testing.T) {
+	text := strings.Replace(head, head[strings.Index(head, "ration:"):strings.Index(head, "streams:")],
+		"ration:\n  all: {per: key, calls: 100, every: 1m, read: {limit: X-Limit, remaining: X-Left}}\n", 1) + "\n  items: {get: /items, key: id}\n"
+	for name, c := range map[string]struct {
+		limit, left string
+		want        keeper.Answer
+	}{
+		"more than the file says": {"5000", "4999", keeper.Answer{Limit: 100}},
+		"less than the file says": {"60", "7", keeper.Answer{Limit: 60, Left: 7, HasLeft: true}},
+		"more, and little left":   {"5000", "3", keeper.Answer{Limit: 100, Left: 3, HasLeft: true}},
+		"nonsense":                {"many", "-", keeper.Answer{}},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Limit", c.limit)
+			w.Header().Set("X-Left", c.left)
+			_, _ = w.Write([]byte(`[]`))
+		}))
+		src, err := declared.New(load(t, text), declared.Options{Base: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := domain.Run{ID: 1, AccountID: 7, Login: "acme"}
+		jobs, _ := src.Plan(run)
+		res := src.Call(t.Context(), source.Call{Run: run, Job: domain.Job{JobSpec: jobs[0]}, Token: "secret-token"})
+		server.Close()
+		if len(res.Quota.Told) != 1 {
+			t.Fatalf("%s: %+v", name, res)
+		}
+		got := res.Quota.Told[0]
+		if got.Limit != c.want.Limit || got.HasLeft != c.want.HasLeft || got.HasLeft && got.Left != c.want.Left {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
 	}
 }

@@ -93,8 +93,16 @@ func limited(wait time.Duration, format string, args ...any) source.Result {
 
 // ruled applies the first rule of the file that holds.
 func (c *call) ruled(a *answer) (source.Result, bool) {
+	if r := c.rule(a); r != nil {
+		return c.apply(*r, a), true
+	}
+	return source.Result{}, false
+}
+
+// rule is the first rule of the file that holds, nil if none does.
+func (c *call) rule(a *answer) *rule {
 	if len(c.s.file.rules) == 0 {
-		return source.Result{}, false
+		return nil
 	}
 	headers := map[string]string{}
 	for name, values := range a.header {
@@ -106,13 +114,13 @@ func (c *call) ruled(a *answer) (source.Result, bool) {
 	if c.s.file.wrong == "" {
 		env["error"] = ""
 	}
-	for _, r := range c.s.file.rules {
+	for i := range c.s.file.rules {
 		// A rule about what is not there does not hold.
-		if holds, err := r.holds.bool(env); err == nil && holds {
-			return c.apply(r, a), true
+		if holds, err := c.s.file.rules[i].holds.bool(env); err == nil && holds {
+			return &c.s.file.rules[i]
 		}
 	}
-	return source.Result{}, false
+	return nil
 }
 
 func (c *call) apply(r rule, a *answer) source.Result {
@@ -130,7 +138,7 @@ func (c *call) apply(r rule, a *answer) source.Result {
 	case "skip":
 		a.json = gjson.Parse("[]")
 		if c.stream == nil {
-			return source.Result{Verdict: source.Done, Next: c.s.roots()}
+			return source.Result{Verdict: source.Done, Next: c.s.roots(params{Base: c.p.Base})}
 		}
 		if c.mode == modeCount {
 			return counting{c}.counted(nil)
@@ -231,7 +239,7 @@ func (c *call) readOwner(a *answer) source.Result {
 	if id == "" {
 		return c.malformed(a, "it does not say whose credential it is, at %s", c.s.file.owner.id)
 	}
-	return source.Result{Verdict: source.Done, Owner: id, Next: c.s.roots()}
+	return source.Result{Verdict: source.Done, Owner: c.base.Host + " " + id, Next: c.s.roots(params{Base: c.p.Base})}
 }
 
 // malformed is an answer that is not what the file says. A page of HTML or a body that

@@ -1,6 +1,8 @@
 package declared
 
 import (
+	"hash/fnv"
+	"math/bits"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -58,10 +60,26 @@ func (c walk) follow(a *answer, all []record, shown int) follow {
 		f.wrong = "the walk does not end: " + strconv.Itoa(c.p.Page+1) + " pages were read; give page.most if there are more"
 	case f.pos == c.p.Pos:
 		f.wrong = "the walk does not end: page " + strconv.Itoa(c.p.Page+1) + " names itself as the next"
+	case !p.counted() && c.goesBack(f.pos):
+		f.wrong = "the walk does not end: page " + strconv.Itoa(c.p.Page+1) + " goes back to one that was read before"
 	case len(all) > 0 && !c.first() && all[0].name == c.p.First:
 		f.wrong = "the walk does not end: page " + strconv.Itoa(c.p.Page+1) + " begins with the same record as the page before it; does the upstream know the parameter " + strconv.Quote(p.param) + "?"
 	}
 	return f
+}
+
+// goesBack says whether the next page is one that was read before. One page is remembered
+// at a time, another one each time that twice as many were read: a walk in a circle meets
+// it again within three rounds.
+func (c walk) goesBack(pos string) bool {
+	next := fnv.New64a()
+	_, _ = next.Write([]byte(pos))
+	if sum := next.Sum64(); sum == c.p.Mark {
+		return true
+	} else if bits.OnesCount(uint(c.p.Page+1)) == 1 {
+		c.p.Mark = sum
+	}
+	return false
 }
 
 // mostEmpty is how many pages without records may follow one another.

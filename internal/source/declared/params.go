@@ -49,11 +49,15 @@ type params struct {
 	Tag  string `json:"tag,omitempty"`
 	// First is the name of the first record of the page before.
 	First string `json:"first,omitempty"`
+	// Mark is a page that was read before, by which it is noticed that a walk goes back.
+	Mark uint64 `json:"mark,omitempty"`
 	// Doubt says that pages may have shifted while they were walked: the walk proves
 	// no absence.
 	Doubt bool `json:"doubt,omitempty"`
 	// Unmet are the parents that earlier walks had listed and this one has not met.
 	Unmet []string `json:"unmet,omitempty"`
+	// Base names the address that the run began at.
+	Base string `json:"base,omitempty"`
 	// Unread tells of records that were left out; the job makes no call.
 	Unread string `json:"unread,omitempty"`
 	// Moved counts redirects.

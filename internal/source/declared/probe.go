@@ -2,11 +2,13 @@ package declared
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
 
 	"sluice/internal/domain"
+	"sluice/internal/quota"
 	"sluice/internal/source"
 )
 
@@ -22,7 +24,17 @@ type Probe struct {
 	Target, Token string
 	// Wait waits between two calls, and says whether to go on.
 	Wait func(context.Context, time.Duration) bool
+	// Permit reserves a call, and returns what is to be told of its answer; nil reserves
+	// nothing.
+	Permit func(context.Context, domain.JobSpec) (answered func(source.Result) error, err error)
 }
+
+// Prober is a source that can be probed.
+type Prober interface {
+	Probe(ctx context.Context, p Probe) (*Probed, error)
+}
+
+var _ Prober = (*Source)(nil)
 
 // Probed is what the upstream showed.
 type Probed struct {
@@ -153,10 +165,26 @@ func (s *Source) probe(ctx context.Context, p Probe, stream *Stream, again bool,
 		made.Failure = hidden(err.Error(), p.Token)
 		return false
 	}
+	if p.Permit == nil {
+		p.Permit = func(context.Context, domain.JobSpec) (func(source.Result) error, error) {
+			return func(source.Result) error { return nil }, nil
+		}
+	}
+	answered, err := p.Permit(ctx, s.spec(jobType(stream, modeMain), rootResource, params{}, domain.ClassDiscovery))
+	if err != nil {
+		made.Failure = hidden(err.Error(), p.Token)
+		return false
+	}
 	made.Address = hidden(req.Method+" "+c.withoutSecret(c.asked.String()), p.Token)
 	a, none := s.fetch(ctx, req)
 	if none != nil {
-		made.Failure = hidden(none.Failure.Message, p.Token)
+		made.Failure = hidden(errors.Join(errors.New(none.Failure.Message), answered(*none)).Error(), p.Token)
+		return false
+	}
+	res := source.Result{Verdict: source.Done, Quota: s.rateOf(a, quota.Response{})}
+	res.Quota.Told = c.told(a)
+	if err := answered(res); err != nil {
+		made.Failure = err.Error()
 		return false
 	}
 	if made.Status = a.status; stream.xml && a.status == http.StatusOK {

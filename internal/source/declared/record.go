@@ -77,7 +77,7 @@ func (c walk) unread() domain.JobSpec {
 	if c.left > 1 {
 		text = fmt.Sprintf("%d records of page %d were left out, the first of them record %d: %s", c.left, c.p.Page+1, c.leftWhich, c.leftWhy)
 	}
-	p := params{Page: c.p.Page, Tag: c.p.Tag, From: c.p.From, Until: c.p.Until, Moved: c.p.Moved, Unread: text}
+	p := params{Base: c.p.Base, Page: c.p.Page, Tag: c.p.Tag, From: c.p.From, Until: c.p.Until, Moved: c.p.Moved, Unread: text}
 	return c.s.spec(c.Job.Type, c.Job.Resource, p, domain.ClassWalk)
 }
 
@@ -246,8 +246,16 @@ func (s *Stream) readFields(raw []byte, f *document.Fields) {
 	if s.title != "" {
 		f.Title = textAt(v, s.title)
 	}
-	for _, c := range s.columns {
-		f.Set(c.name, c.value(v))
+	for i := range s.columns {
+		c := &s.columns[i]
+		value := document.Value{Null: true}
+		if s.fits(c, v) {
+			value = c.value(v)
+		}
+		if value.Null {
+			s.misfit(c, v)
+		}
+		f.Set(c.name, value)
 	}
 }
 

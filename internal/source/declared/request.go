@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"sluice/internal/source"
 )
@@ -29,19 +30,22 @@ type call struct {
 	leftWhy         string
 	// tag is what the page was when it was read last; "" asks for it in any case.
 	tag string
+	// mark begins the names of cursors of the address, and arrived is since when it is the
+	// account's, if that is to be noted.
+	mark    string
+	arrived time.Time
 	// auth is how the credential is shown; session and token are what the upstream gave
 	// for it, nil where it is shown itself.
 	auth    *auth
 	session *session
 	token   *token
+	// given are other values that the expressions of its request see.
+	given map[string]any
 }
 
 // begin settles which walk it is. A walk's first page finds out what it asks since;
 // the others carry it.
 func (c *call) begin() (err error) {
-	if c.base, err = c.s.base(c.Run.Login); err != nil {
-		return err
-	}
 	if c.auth, err = c.s.authOf(c.Token); err != nil || c.stream == nil {
 		return err
 	}
@@ -77,6 +81,9 @@ func (c *call) first() bool { return c.p.Page == 0 }
 func (c *call) env() map[string]any {
 	since, until := c.cursorText()
 	env := map[string]any{"config": c.s.config, "target": c.Run.Login, "cursor": since, "until": until}
+	for name, v := range c.given {
+		env[name] = v
+	}
 	if c.stream == nil {
 		return env
 	}

@@ -43,6 +43,13 @@ func (f *File) simulated() (simSpec, error) {
 	for i := range f.Rations {
 		spec.Rations = append(spec.Rations, rationSim(&f.Rations[i]))
 	}
+	for _, r := range f.Records {
+		k, err := f.recordSim(r)
+		if err != nil {
+			return spec, err
+		}
+		spec.Keyed, spec.ErrorAt = append(spec.Keyed, k), f.wrong
+	}
 	for _, s := range f.Streams {
 		spec.Streams = append(spec.Streams, f.streamSim(s))
 	}

@@ -45,7 +45,7 @@ const mostSlices = 1000
 func (c slicing) slices(res *source.Result) {
 	from := c.p.Until
 	for n := 1; from < c.Run.Anchor.Unix() && n <= mostSlices; n++ {
-		next := params{Parents: c.p.Parents, Since: c.p.Since, From: from, Until: c.sliceEnd(from), Begin: n == mostSlices}
+		next := params{Base: c.p.Base, Parents: c.p.Parents, Since: c.p.Since, From: from, Until: c.sliceEnd(from), Begin: n == mostSlices}
 		res.Next = append(res.Next, c.s.spec(c.Job.Type, c.Job.Resource, next, domain.ClassWalk))
 		from = next.Until
 	}

@@ -66,6 +66,7 @@ type Source struct {
 	sessions sessions
 	// starts are where first walks begin, by stream, as far as that is set.
 	starts map[*Stream]time.Time
+	others others
 }
 
 var (
@@ -155,6 +156,14 @@ func (s *Source) base(target string) (*url.URL, error) {
 	return u, nil
 }
 
+// BaseText is what addresses begin with, as it is written.
+func (s *Source) BaseText() string {
+	if s.opt.Base != "" {
+		return s.opt.Base
+	}
+	return s.file.base.text
+}
+
 // Name implements source.Source.
 func (s *Source) Name() string { return s.file.Name }
 
@@ -234,20 +243,22 @@ func (s *Source) Plan(run domain.Run) ([]domain.JobSpec, error) {
 	if err := s.CheckLogin(run.Login); err != nil {
 		return nil, err
 	}
-	if _, err := s.base(run.Login); err != nil {
+	base, err := s.base(run.Login)
+	if err != nil {
 		return nil, err
 	}
+	first := params{Base: addressTag(base)}
 	if err := s.unbegun(); err != nil {
 		return nil, err
 	}
 	if s.file.owner != nil {
-		return []domain.JobSpec{s.spec(ownerJob, rootResource, params{}, domain.ClassDiscovery)}, nil
+		return []domain.JobSpec{s.spec(ownerJob, rootResource, first, domain.ClassDiscovery)}, nil
 	}
-	return s.roots(), nil
+	return s.roots(first), nil
 }
 
 // roots are the first jobs of a run.
-func (s *Source) roots() []domain.JobSpec {
+func (s *Source) roots(first params) []domain.JobSpec {
 	var all []domain.JobSpec
 	for _, stream := range s.file.Streams {
 		if stream.Parent != nil {
@@ -257,7 +268,7 @@ func (s *Source) roots() []domain.JobSpec {
 		if stream.counts() {
 			mode = modeCount
 		}
-		all = append(all, s.spec(jobType(stream, mode), rootResource, params{}, domain.ClassDiscovery))
+		all = append(all, s.spec(jobType(stream, mode), rootResource, first, domain.ClassDiscovery))
 	}
 	return all
 }
@@ -282,6 +293,14 @@ func (c *call) carryOut(ctx context.Context) source.Result {
 	if c.p.Unread != "" {
 		return source.Result{Verdict: source.Fail, Free: true, Failure: failure(domain.FailureMalformed, "%s", c.p.Unread)}
 	}
+	var err error
+	if c.base, err = c.s.base(c.Run.Login); err != nil {
+		return refuse("%s", err)
+	}
+	if elsewhere := (addressing{c}).relocated(); elsewhere != nil {
+		return *elsewhere
+	}
+	addressing{c}.settle()
 	if err := c.begin(); err != nil {
 		return refuse("%s", err)
 	}
@@ -311,6 +330,7 @@ func (c *call) carryOut(ctx context.Context) source.Result {
 	res := counting{c}.countFailed(c.understand(a))
 	res.Quota = c.s.rateOf(a, res.Quota)
 	res.Quota.Told = c.told(a)
+	addressing{c}.arrive(&res)
 	return res
 }
 

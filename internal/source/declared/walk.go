@@ -185,7 +185,7 @@ const (
 
 // anew begins the walk once more, and reads every page.
 func (c walk) anew(tag string) domain.JobSpec {
-	p := params{Parents: c.p.Parents, Since: c.p.Since, From: c.p.From, Until: c.p.Until, Tag: strings.TrimPrefix(c.p.Tag+"."+tag, "."), Full: true}
+	p := params{Base: c.p.Base, Parents: c.p.Parents, Since: c.p.Since, From: c.p.From, Until: c.p.Until, Tag: strings.TrimPrefix(c.p.Tag+"."+tag, "."), Full: true}
 	return c.s.spec(c.Job.Type, c.Job.Resource, p, domain.ClassWalk)
 }
 
@@ -255,7 +255,7 @@ func (c walk) markApart(res *source.Result) {
 }
 
 func (c walk) cursorAt(key string, at int64) domain.Cursor {
-	return domain.Cursor{AccountID: c.Run.AccountID, Resource: key, At: unix(at)}
+	return domain.Cursor{AccountID: c.Run.AccountID, Resource: c.mark + key, At: unix(at)}
 }
 
 // complete is the end of a walk whose pages followed one another.
@@ -351,6 +351,6 @@ func (c walk) remember(a *answer, res *source.Result, f follow, items int) {
 		return
 	}
 	res.Stored = append(res.Stored, domain.Page{
-		AccountID: c.Run.AccountID, Key: storedKey(c.Job.Type, c.Job.Resource, c.p.Page), ETag: tag, Next: f.pos, Items: items,
+		AccountID: c.Run.AccountID, Key: storedKey(c.Job.Type, c.Job.Resource, c.p.Page), ETag: c.mark + tag, Next: f.pos, Items: items,
 	})
 }

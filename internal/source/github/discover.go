@@ -51,6 +51,7 @@ func readDiscovery(s *Source, c *call, a *answer, user gjson.Result, unknown hol
 		return incomplete(c, a, wrong, unknown)
 	}
 	d.res.Items = n
+	d.share()
 	d.addPacks()
 	d.finish(k)
 	if c.Job.Type == DiscoverReposPushed {
@@ -100,6 +101,10 @@ type discovery struct {
 	// them, and nestedOrder in which order.
 	nested      map[*nested][]packed
 	nestedOrder []*nested
+	// shared are parts of repositories that another account may have.
+	shared []sharedPart
+	// adopted says that the cursors are another account's.
+	adopted bool
 	// done is set when the rest of the walk is older than its cursor.
 	done bool
 	// tag is given to the walks that begin; again says that they begin anew.
@@ -197,12 +202,10 @@ func (d *discovery) repository(r repository) {
 	// A walk of everything by push time misses no repository, so the other
 	// walk adds commits only where this one may have stopped or been outrun.
 	if walk != DiscoverReposUpdated || !d.since.IsZero() {
-		d.commits(r)
+		d.collect(r, partCommits)
 	}
 	if walk != DiscoverReposPushed {
-		d.issuesAndPulls(r)
-		d.addSweeps(r, BucketGraphQL)
-		d.resources(r)
+		d.collect(r, partThreads)
 	}
 }
 

@@ -14,7 +14,16 @@ func (d *discovery) cursorOf(typ, bucket string, r repository) time.Time {
 
 // changed reports whether something may be newer than what was collected.
 func (d *discovery) changed(newest, cursor time.Time) bool {
-	return cursor.IsZero() || !newest.Before(d.s.from(cursor))
+	return cursor.IsZero() || !newest.Before(d.from(cursor))
+}
+
+// from is the instant from which a change may have been missed by who collected up to a
+// cursor. Another account that went on from it knows as much as that.
+func (d *discovery) from(cursor time.Time) time.Time {
+	if d.adopted {
+		return cursor
+	}
+	return d.s.from(cursor)
 }
 
 // add adds the first page of a resource that holds about so many items; for a

@@ -41,8 +41,10 @@ var hookJobs = map[string]func(*notice) []domain.JobSpec{
 	"delete":                      (*notice).ref,
 	"repository":                  (*notice).changed,
 	"public":                      (*notice).changed,
-	"star":                        (*notice).counted,
-	"fork":                        (*notice).counted,
+	"star": func(n *notice) []domain.JobSpec {
+		return append(n.counted(), n.list("star_history", RepoStarHistory)...)
+	},
+	"fork": (*notice).counted,
 }
 
 // job makes a job for the event's repository. Without GraphQL all that it would be

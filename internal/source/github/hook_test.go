@@ -126,7 +126,7 @@ func TestEventsTakeTheFewestCalls(t *testing.T) {
 		"a pull is merged":     {func(t *testing.T, h *hookWorld) error { return h.MergePull(h.repo, h.number(t, true)) }, 3},
 		"commits are pushed":   {func(_ *testing.T, h *hookWorld) error { return h.Push(h.repo, 3) }, 2},
 		"history is rewritten": {func(_ *testing.T, h *hookWorld) error { return h.ForcePush(h.repo, 2, 1) }, 3},
-		"a star is given":      {func(_ *testing.T, h *hookWorld) error { return h.Star(h.repo, 1) }, 1},
+		"a star is given":      {func(_ *testing.T, h *hookWorld) error { return h.Star(h.repo, 1) }, 2},
 		"a comment is made":    {func(t *testing.T, h *hookWorld) error { return h.AddPart(h.repo, sim.PartComment, h.number(t, false)) }, 0},
 		"a comment on a pull":  {func(t *testing.T, h *hookWorld) error { return h.AddPart(h.repo, sim.PartComment, h.number(t, true)) }, 1},
 		"a line is remarked": {func(t *testing.T, h *hookWorld) error {

@@ -61,6 +61,9 @@ const (
 	RepoPulls            = "REPO_PULLS"
 	SweepIssues          = "SWEEP_ISSUES"
 	SweepPulls           = "SWEEP_PULLS"
+	// CopyRepo makes no call: it copies what another account with the same credential has
+	// of a repository.
+	CopyRepo = "COPY_REPO"
 	// StoreEvent makes no call: it stores what a webhook told as a whole.
 	StoreEvent = "STORE_EVENT"
 )
@@ -155,6 +158,8 @@ type params struct {
 	Heard   bool       `json:"heard,omitempty"`
 	Event   *hookEvent `json:"event,omitempty"`
 	HeardOf int64      `json:"heard_of,omitempty"`
+	// Shared is what another account may have.
+	Shared *shared `json:"shared,omitempty"`
 	// Moved marks a job that already follows a redirect.
 	Moved bool `json:"moved,omitempty"`
 }
@@ -171,6 +176,10 @@ type repoRef struct {
 	External bool   `json:"external,omitempty"`
 	// NoIssues says that the repository has no issues listing.
 	NoIssues bool `json:"no_issues,omitempty"`
+	// Adopted are the cursors, in microseconds, that another account with the same
+	// credential had when what it has was copied: they hold for the rest of the run, which
+	// began without them.
+	Adopted map[string]int64 `json:"adopted,omitempty"`
 }
 
 func (r *repoRef) resource() string { return "repo:" + strconv.FormatInt(r.ID, 10) }

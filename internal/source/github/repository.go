@@ -157,7 +157,7 @@ func readOneRepository(s *Source, c *call, a *answer, node gjson.Result, unknown
 	case len(branch) == 0:
 		d.listed(r)
 		d.res.Documents = append(d.res.Documents, d.document(r))
-		d.commits(r)
+		d.collect(r, partCommits)
 	case c.p.Part == "":
 		d.askPart(partCommits)
 	default:
@@ -166,14 +166,13 @@ func readOneRepository(s *Source, c *call, a *answer, node gjson.Result, unknown
 	switch {
 	case c.p.Part == partCommits:
 	case len(rest) == 0 && r.threads.known():
-		d.issuesAndPulls(r)
-		d.addSweeps(r, BucketGraphQL)
-		d.resources(r)
+		d.collect(r, partThreads)
 	case c.p.Part == "":
 		d.askPart(partThreads)
 	default:
 		return incomplete(c, a, "how many issues and pull requests a repository has", rest)
 	}
+	d.share()
 	d.addPacks()
 	return d.res
 }

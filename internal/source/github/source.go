@@ -11,7 +11,10 @@ import (
 	"sluice/internal/source"
 )
 
-var _ source.Source = (*Source)(nil)
+var (
+	_ source.Source = (*Source)(nil)
+	_ source.Sharer = (*Source)(nil)
+)
 
 // CheckLogin refuses what GitHub would not accept as a login: up to 39 letters,
 // digits and single inner hyphens; accounts that an enterprise manages end in
@@ -141,7 +144,7 @@ func operationFor(job domain.JobSpec) (op operation, ok bool) {
 		op = operation{endpoint: "GET /users/{login}/repos", request: reposRequest, read: readRepos, on304: sameList, list: true}
 	case DiscoverTarget:
 		op = operation{endpoint: "GET /repos/{owner}/{name}", request: targetRequest, read: readTargetREST}
-	case StoreEvent:
+	case StoreEvent, CopyRepo:
 		op = operation{endpoint: "none"}
 	case CheckRepo:
 		op = operation{endpoint: "GET /repositories/{id}", request: checkRequest, read: readCheck}
@@ -222,12 +225,14 @@ type call struct {
 	heavy bool
 	// access is what the call authorised itself with.
 	access access
+	// lead says who leads repositories; nil if accounts share nothing.
+	lead func(resources []string, over domain.Leader) ([]domain.Leader, error)
 }
 
 func (s *Source) newCall(in source.Call, p params) *call {
 	c := &call{Call: in, p: p, opt: &s.opt}
-	if s.opt.question(in.Job.Type, in.Job.Bucket) != "" {
-		c.Since = in.Cursors[s.opt.cursorKey(in.Job.Type, in.Job.Bucket, in.Job.Resource)]
+	if adopted := c.adopt(); adopted || s.opt.question(in.Job.Type, in.Job.Bucket) != "" {
+		c.Since = c.Cursors[s.opt.cursorKey(in.Job.Type, in.Job.Bucket, in.Job.Resource)]
 	}
 	if w, ok := walkFor(in.Job.Type); ok && w.declared().mayHide && toldRefused(c.Since) {
 		c.Since = time.Time{} // nothing was seen then: the walk begins at the beginning
@@ -267,8 +272,12 @@ func (s *Source) carryOut(ctx context.Context, in source.Call) source.Result {
 	if res, ok := c.early(); ok {
 		return res
 	}
-	if in.Job.Type == StoreEvent {
+	c.lend(ctx)
+	switch in.Job.Type {
+	case StoreEvent:
 		return c.storeEvent(s)
+	case CopyRepo:
+		return copyRepository(ctx, s, c)
 	}
 	var none *source.Result
 	if c.access, none = s.authorise(ctx, in.Token); none != nil {

@@ -125,6 +125,7 @@ func readTarget(s *Source, c *call, a *answer, node gjson.Result, unknown holes)
 		d.askAlone(r)
 	} else {
 		d.repository(r)
+		d.share()
 		d.addPacks()
 	}
 	d.res.Cursors = append(d.res.Cursors, c.cursor(DiscoverTarget))

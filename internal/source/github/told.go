@@ -169,7 +169,7 @@ func (d *discovery) listDue(one *resource, at *route, r *repository) (due bool, 
 		return true, 0, 1
 	case cursor.IsZero():
 		return is.total > 0, is.total, is.total
-	case !is.all, int64(cursor.Nanosecond()/1000) != is.total%mostCounted, !is.newest.Before(d.s.from(cursor)):
+	case !is.all, int64(cursor.Nanosecond()/1000) != is.total%mostCounted, !is.newest.Before(d.from(cursor)):
 		return true, is.total, is.total
 	}
 	// A walk over changes would not see what did not change its time: a sweep does.

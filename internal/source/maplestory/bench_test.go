@@ -10,6 +10,7 @@ import (
 
 	simulator "sluice/internal/simulator/maplestory"
 	"sluice/internal/source"
+	"sluice/internal/source/trim"
 )
 
 // canned answers every call with the same bytes, without a network.
@@ -59,12 +60,12 @@ func BenchmarkTrim(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	padded := append(body, make([]byte, padding)...)
-	t := &trimmer{}
+	padded := append(body, make([]byte, trim.Padding)...)
+	t := &trim.Trimmer{}
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if !t.trim(padded, roots["item-equipment"]) {
+		if _, ok := t.Trim(padded, roots["item-equipment"]); !ok {
 			b.Fatal("not trimmed")
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"sluice/internal/source"
+	"sluice/internal/source/trim"
 )
 
 // answer is what the API said; its body lies in a workspace.
@@ -27,7 +28,7 @@ type answer struct {
 
 // workspace is the memory that one call needs and the next can use again.
 type workspace struct {
-	trimmer
+	trim.Trimmer
 	raw []byte
 }
 
@@ -61,8 +62,7 @@ func (s *Source) Fetch(ctx context.Context, key string, sent func()) source.Fetc
 func (s *Source) workspace() (w *workspace, done func()) {
 	w = s.buffers.Get().(*workspace)
 	return w, func() {
-		w.in = nil
-		if cap(w.raw) <= keepWorkspace && cap(w.out) <= keepWorkspace {
+		if cap(w.raw) <= keepWorkspace && w.Size() <= keepWorkspace {
 			s.buffers.Put(w)
 		}
 	}
@@ -102,7 +102,7 @@ func (s *Source) call(ctx context.Context, w *workspace, path, query string, sen
 		res.HTTPStatus = a.status
 		return nil, res
 	}
-	a.body = a.padded[:len(a.padded)-padding]
+	a.body = a.padded[:len(a.padded)-trim.Padding]
 	if a.status != http.StatusOK {
 		// Before anything is quoted from it: a shortened secret is one still.
 		a.body = bytes.ReplaceAll(a.body, []byte(s.opt.Key), []byte("[key]"))
@@ -132,24 +132,24 @@ func (w *workspace) read(resp *http.Response, limit int64) ([]byte, error) {
 		return nil, errTooLarge
 	}
 	// One byte more than announced, to see the end without growing.
-	room := padding + 1 + int(max(resp.ContentLength, firstRead))
+	room := trim.Padding + 1 + int(max(resp.ContentLength, firstRead))
 	if cap(w.raw) < room {
 		w.raw = make([]byte, 0, room)
 	}
 	buf := w.raw[:0]
 	for {
-		if cap(buf)-len(buf) <= padding {
+		if cap(buf)-len(buf) <= trim.Padding {
 			buf = append(make([]byte, 0, 2*cap(buf)), buf...)
 			w.raw = buf
 		}
-		n, err := resp.Body.Read(buf[len(buf) : cap(buf)-padding])
+		n, err := resp.Body.Read(buf[len(buf) : cap(buf)-trim.Padding])
 		buf = buf[:len(buf)+n]
 		switch {
 		case int64(len(buf)) > limit:
 			return nil, errTooLarge
 		case errors.Is(err, io.EOF):
 			end := len(buf)
-			buf = buf[:end+padding]
+			buf = buf[:end+trim.Padding]
 			clear(buf[end:])
 			return buf, nil
 		case err != nil:

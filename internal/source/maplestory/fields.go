@@ -1,5 +1,16 @@
 package maplestory
 
+import (
+	"slices"
+	"strings"
+
+	"sluice/internal/domain"
+	"sluice/internal/source/trim"
+)
+
+// volatileField is the member of every answer that is no part of its value.
+const volatileField = "date"
+
 // DefaultFields is what is kept of an answer unless configured otherwise.
 //
 // A field is a part and a path of names within its answer, such as
@@ -73,4 +84,33 @@ func DefaultFields() []string {
 		"symbol-equipment:symbol.symbol_growth_count",
 		"symbol-equipment:symbol.symbol_require_growth_count",
 	}
+}
+
+// compileFields makes a tree for each part.
+func compileFields(fields []string) (map[string]*trim.Fields, error) {
+	paths := map[string][]string{}
+	for _, field := range fields {
+		part, path, found := strings.Cut(field, ":")
+		name, _, _ := strings.Cut(path, ".")
+		switch {
+		case !found || !slices.Contains(Parts(), part):
+			return nil, domain.Errorf(domain.CodeInvalid, "maplestory: the field %q begins with no known part; write part:name.name", field)
+		case name == volatileField:
+			return nil, domain.Errorf(domain.CodeInvalid, "maplestory: the field %q changes with every answer and cannot be kept; leave it out", field)
+		}
+		paths[part] = append(paths[part], path)
+	}
+	roots := map[string]*trim.Fields{}
+	for _, part := range append(Parts(), NamePart) {
+		if len(paths[part]) == 0 {
+			roots[part] = trim.Without(volatileField)
+			continue
+		}
+		root, err := trim.Compile(paths[part]...)
+		if err != nil {
+			return nil, domain.Errorf(domain.CodeInvalid, "maplestory: %s: %w", part, err)
+		}
+		roots[part] = root
+	}
+	return roots, nil
 }

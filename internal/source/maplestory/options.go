@@ -11,6 +11,7 @@ import (
 
 	"sluice/internal/domain"
 	"sluice/internal/quota/rate"
+	"sluice/internal/source/trim"
 )
 
 // Options configures a Source. Key has no default.
@@ -37,7 +38,7 @@ type Options struct {
 type Source struct {
 	opt     Options
 	base    *url.URL
-	fields  map[string]*node
+	fields  map[string]*trim.Fields
 	buffers sync.Pool // of *workspace
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"sluice/internal/source"
+	"sluice/internal/source/trim"
 )
 
 // Short codes beside those of the API (OPENAPI00001 and so on) and those of
@@ -116,16 +117,17 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 }
 
 // keep trims an answer to its value.
-func (s *Source) keep(w *workspace, a *answer, root *node) source.Fetched {
+func (s *Source) keep(w *workspace, a *answer, root *trim.Fields) source.Fetched {
 	res := source.Fetched{Verdict: source.FetchDead, HTTPStatus: a.status}
+	text, ok := w.Trim(a.padded, root)
 	switch {
-	case !w.trim(a.padded, root):
+	case !ok:
 		res.Code, res.Error = WhyUnparsable, "the answer of "+strconv.Itoa(len(a.body))+" bytes is not a well-formed JSON object"
-	case string(w.out) == "{}":
+	case string(text) == "{}":
 		res.Code, res.Error = WhyNoData, "the API has no data of this character"
 	default:
 		res.Verdict = source.FetchDone
-		res.Body = bytes.Clone(w.out)
+		res.Body = bytes.Clone(text)
 		res.Hash = sha256.Sum256(res.Body)
 	}
 	return res

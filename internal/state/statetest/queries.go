@@ -3,6 +3,7 @@ package statetest
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"sluice/internal/domain"
 	"sluice/internal/state"
@@ -18,6 +19,7 @@ var queryCases = []testCase{
 	{"DefaultLimits", defaultLimits},
 	{"Ledger", ledger},
 	{"Outlook", outlook},
+	{"Expectation", expectation},
 	{"Check", check},
 }
 
@@ -165,6 +167,8 @@ func outlook(x *fixture) {
 		{Bucket: "core", Done: 1, Left: 7}, {Bucket: "graphql", Left: 1}, {Bucket: "search", Left: 1, Discovering: 1},
 	})
 	want(x, "known", x.wantCounts(r.ID).Known, int64(10))
+	x.claim(created[1].ID)
+	want(x, "a job under way", look()[1], state.Outlook{Bucket: "graphql", Left: 1, Running: 1})
 	rest := page("repo:1", "2")
 	rest.Class, rest.Expected = domain.ClassChild, 4
 	x.succeed(created[0].ID, rest)
@@ -172,6 +176,23 @@ func outlook(x *fixture) {
 	want(x, "known", x.wantCounts(r.ID).Known, int64(8))
 	x.fail(created[1].ID)
 	want(x, "a failed job expects nothing", look()[1], state.Outlook{Bucket: "graphql", Done: 1})
+}
+
+func expectation(x *fixture) {
+	r := x.created(x.account("octocat").ID)
+	want(x, "expected of a new run", r.Expected, domain.Expectation{})
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	first := domain.Expectation{At: now, Calls: 12, Ends: now.Add(time.Hour)}
+	x.ok(x.Expect(x.Context(), r.ID, first))
+	x.ok(x.Expect(x.Context(), r.ID, domain.Expectation{At: now.Add(time.Minute), Calls: 7, Ends: now}))
+	got, err := x.Run(x.Context(), r.ID)
+	x.ok(err)
+	want(x, "the first that was expected", got.Expected, first)
+	_, err = x.CancelRun(x.Context(), r.ID, "")
+	x.ok(err)
+	runs, err := x.Runs(x.Context(), state.RunQuery{AccountID: r.AccountID})
+	x.ok(err)
+	want(x, "what was expected of a run that ended", runs[0].Expected, first)
 }
 
 func ledger(x *fixture) {

@@ -38,7 +38,7 @@ type Factory struct {
 func Run(t *testing.T, f Factory) {
 	cases := slices.Concat(accountCases, sealCases, runCases, planCases, claimCases, finishCases, nextCases, completionCases,
 		repeatCases, documentCases, holdCases, endCases, retryCases, resumeCases, priorityCases, recoverCases, queryCases,
-		collectionCases, harvestCases, retentionCases, textCases, totalCases, listCases, purgeCases)
+		collectionCases, harvestCases, retentionCases, textCases, totalCases, listCases, purgeCases, shareCases)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

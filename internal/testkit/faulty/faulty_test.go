@@ -13,6 +13,7 @@ import (
 	"sluice/internal/due"
 	"sluice/internal/quota"
 	"sluice/internal/quota/rate"
+	"sluice/internal/ration/keeper"
 	"sluice/internal/refresh"
 	"sluice/internal/state"
 	"sluice/internal/testkit/faulty"
@@ -235,7 +236,7 @@ func TestEveryMethodConsultsThePlan(t *testing.T) {
 		reflect.TypeFor[refresh.EventLog]():    func(p *faulty.Plan) any { return faulty.NewEventLog(nil, p) },
 		reflect.TypeFor[refresh.LogConsumer](): func(p *faulty.Plan) any { return faulty.NewConsumer(nil, p) },
 		reflect.TypeFor[rate.Keeper]():         func(p *faulty.Plan) any { return faulty.NewRate(nil, p) },
-		reflect.TypeFor[rate.Store]():          func(p *faulty.Plan) any { return faulty.NewRateDays(nil, p) },
+		reflect.TypeFor[keeper.Store]():        func(p *faulty.Plan) any { return faulty.NewRations(nil, p) },
 	}
 	for port, wrap := range ports {
 		plan := faulty.NewPlan()

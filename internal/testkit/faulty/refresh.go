@@ -86,24 +86,3 @@ func (r *Rate) Pause(ctx context.Context, upstream string, until time.Time) erro
 func (r *Rate) Usage(ctx context.Context, upstream string) (rate.Usage, error) {
 	return get(ctx, r.plan, "Usage", func() (rate.Usage, error) { return r.Keeper.Usage(ctx, upstream) })
 }
-
-// RateDays is a store of days with outages.
-type RateDays struct {
-	rate.Store
-	plan *Plan
-}
-
-var _ rate.Store = (*RateDays)(nil)
-
-// NewRateDays wraps a store of days.
-func NewRateDays(inner rate.Store, plan *Plan) *RateDays { return &RateDays{inner, plan} }
-
-// Load implements rate.Store.
-func (r *RateDays) Load(ctx context.Context, upstream, day string) (rate.Spent, error) {
-	return get(ctx, r.plan, "Load", func() (rate.Spent, error) { return r.Store.Load(ctx, upstream, day) })
-}
-
-// Save implements rate.Store.
-func (r *RateDays) Save(ctx context.Context, upstream, day string, spent rate.Spent) error {
-	return do(ctx, r.plan, "Save", func() error { return r.Store.Save(ctx, upstream, day, spent) })
-}

@@ -131,6 +131,11 @@ func (s *State) Outlook(ctx context.Context, run int64) ([]state.Outlook, error)
 	return get(ctx, s.plan, "Outlook", func() ([]state.Outlook, error) { return s.inner.Outlook(ctx, run) })
 }
 
+// Expect implements state.Runs.
+func (s *State) Expect(ctx context.Context, run int64, e domain.Expectation) error {
+	return do(ctx, s.plan, "Expect", func() error { return s.inner.Expect(ctx, run, e) })
+}
+
 // Check implements state.Store.
 func (s *State) Check(ctx context.Context) error {
 	return do(ctx, s.plan, "Check", func() error { return s.inner.Check(ctx) })
@@ -249,4 +254,19 @@ func (s *State) Harvests(ctx context.Context, fn func(domain.Harvest) error) err
 // Total implements state.Totals.
 func (s *State) Total(ctx context.Context) (state.Total, error) {
 	return get(ctx, s.plan, "Total", func() (state.Total, error) { return s.inner.Total(ctx) })
+}
+
+// Lead implements state.Sharing.
+func (s *State) Lead(ctx context.Context, q state.LeadQuery) ([]domain.Leader, error) {
+	return get(ctx, s.plan, "Lead", func() ([]domain.Leader, error) { return s.inner.Lead(ctx, q) })
+}
+
+// CursorsOf implements state.Sharing.
+func (s *State) CursorsOf(ctx context.Context, account int64, names []string) (map[string]time.Time, error) {
+	return get(ctx, s.plan, "CursorsOf", func() (map[string]time.Time, error) { return s.inner.CursorsOf(ctx, account, names) })
+}
+
+// PagesOf implements state.Sharing.
+func (s *State) PagesOf(ctx context.Context, account int64, resource string) ([]domain.Page, error) {
+	return get(ctx, s.plan, "PagesOf", func() ([]domain.Page, error) { return s.inner.PagesOf(ctx, account, resource) })
 }

@@ -90,6 +90,12 @@ func EqualsTruth(t *testing.T, svc *wiring.Service, u *Upstream, resources ...do
 	equalTruth(t, svc, u, u.Logins(), resources)
 }
 
+// EqualsTruthOf is EqualsTruth for some targets, which may be repositories.
+func EqualsTruthOf(t *testing.T, svc *wiring.Service, u *Upstream, logins []string, resources ...document.Kind) {
+	t.Helper()
+	equalTruth(t, svc, u, logins, resources)
+}
+
 func equalTruth(t *testing.T, svc *wiring.Service, u *Upstream, logins []string, resources []document.Kind) {
 	t.Helper()
 	if len(resources) == 0 {

@@ -178,6 +178,12 @@
     });
   }
 
+  // A file that is chosen, or dropped, is read into the field that is sent.
+  document.addEventListener("change", async (e) => {
+    const into = e.target.dataset?.into && document.getElementById(e.target.dataset.into);
+    if (into && e.target.files?.length) into.value = await e.target.files[0].text();
+  });
+
   document.addEventListener("keydown", (e) => {
     if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName)) return;
     const field = document.querySelector(".filters input");

@@ -138,7 +138,7 @@ func restartKeepsDay(s *suite) {
 // was told, and an error says so.
 func storeFails(s *suite) {
 	s.start(small())
-	s.store.Fail(true)
+	s.store.Fail(errors.New("the store is away"))
 	granted, failed := 0, error(nil)
 	for range 100_000 {
 		g, err := s.keeper().Reserve(s.Context(), Upstream, high, 10)
@@ -152,12 +152,12 @@ func storeFails(s *suite) {
 	if domain.CodeOf(failed) != domain.CodeUnavailable || granted >= 2000 {
 		s.Fatalf("%d calls, then %v", granted, failed)
 	}
-	s.store.Fail(false)
+	s.store.Fail(nil)
 	s.clock.Advance(2 * time.Second)
 	if granted, last := s.spend(high, 500); granted != 500 {
 		s.Fatalf("after the store is back: %d calls, %+v", granted, last)
 	}
-	s.store.Fail(true)
+	s.store.Fail(errors.New("the store is away"))
 	s.Lose()
 	s.clock.Advance(2 * time.Second)
 	if g, err := s.keeper().Reserve(s.Context(), Upstream, high, 1); domain.CodeOf(err) != domain.CodeUnavailable || g.Calls != 0 {

@@ -142,17 +142,18 @@ func highNeverWaits(t *testing.T, f Factory) {
 		}
 		w := &world{suite: &suite{T: t, factory: f}, rng: rng, limits: l, days: make(map[string]int)}
 		w.start(l)
-		most := int64(l.Reserve) * rate.Micro
+		const micro = 1_000_000 // what is allowed is counted in parts of a call
+		most := int64(l.Reserve) * micro
 		allowed := most
 		for range 300 {
 			process := rng.IntN(len(w.Keepers()))
 			w.askOf(process, low, 1+rng.IntN(30))
-			if n := min(int(allowed/rate.Micro), 1+rng.IntN(4)); n > 0 {
+			if n := min(int(allowed/micro), 1+rng.IntN(4)); n > 0 {
 				g, err := w.Keepers()[process].Reserve(t.Context(), Upstream, high, n)
 				if err != nil || g.Calls != n {
 					w.fail("HIGH asks for %d: %+v, %v", n, g, err)
 				}
-				allowed -= int64(n) * rate.Micro
+				allowed -= int64(n) * micro
 			}
 			d := time.Duration(rng.IntN(200_000)) * time.Microsecond
 			w.clock.Advance(d)

@@ -1,4 +1,5 @@
--- What a call took, and what its answer told: keeper.Count's settle.go.
+-- What a call took, and what its answer told (keeper.Count's settle.go), and how long more
+-- is waited for.
 
 -- begin opens a later window.
 local function begin(c, t, finish, early, id, a)
@@ -35,10 +36,10 @@ end
 -- was not declared.
 local function learn_pace(c, t, a)
   if t.shape == BUCKET and a.refill > 0 and a.refill ~= t.refill then
-    local owed = used(c, t) - c.inflight
+    local units = used(c, t) - c.inflight
     c.refill = a.refill
     adapt(c, t)
-    c.full = now + cost_time(t, owed)
+    owe(c, t, now, units * t.period)
   end
   if t.open == 0 then
     return
@@ -65,7 +66,9 @@ local function learn(c, t, granted_at, id, a)
     if a.left >= 0 then
       confirm(c, id)
       local taken = granted(c, t) - min(a.left, granted(c, t)) + lost(c)
-      c.full = max(c.full, now + cost_time(t, taken))
+      if taken * t.period > owed(c, t, now) then
+        owe(c, t, now, taken * t.period)
+      end
     end
     return
   end
@@ -119,6 +122,26 @@ end
 
 local FREE = { free = 1, cost = 0, limit = 0, left = -1, ends = 0, refill = 0, window = 0 }
 
+-- wait_of is after how long so much more has come back.
+local function wait_of(c, t, missing)
+  if t.shape == BUCKET then
+    local owing = owed(c, t, now)
+    return ceil(((missing - ceil(owing / t.period)) * t.period + owing) / t.refill)
+  elseif c.finish > 0 then
+    return c.finish - now
+  elseif c.reported >= 0 and c.reported - c.inflight - lost(c) < granted(c, t) - used(c, t) then
+    return max(c.told_at + t.period - now, 0)
+  end
+  for i = 1, #c.slots, 16 do
+    local last, n = unpack_of('<dd', c.slots, i)
+    missing = missing - n
+    if missing <= 0 then
+      return last + t.period - now
+    end
+  end
+  return t.period
+end
+
 -- draws_of reads a permit that is out.
 local function draws_of(text)
   local at, n = unpack_of('<dd', text)
@@ -168,7 +191,7 @@ local function sweep()
         advance(c, t, 0)
       end
       if used(c, t) == 0 and c.presumed == 0 and c.limit == 0 and c.refill == 0 and c.window == 0
-        and c.reported < 0 and c.finish == 0 and now >= c.covers then
+        and c.reported < 0 and c.finish == 0 and now >= c.covers and now >= c.line then
         gone[#gone + 1] = all[i]
         counts[name] = nil
       end
@@ -206,29 +229,37 @@ end
 
 local storing = ARGV[4] == '1'
 
+local function chunk(t, limit)
+  if t.ahead > 0 then
+    return t.ahead
+  elseif comes_back(t, limit) > 600 * SECOND then
+    return max(floor(limit / 100), 1)
+  end
+  return max(floor(limit / 10), 1)
+end
+
 -- ahead adds what is to be stored of a count of which so much is needed: its number,
 -- what to store as taken, until when that holds, how long from now that is, in how long
 -- the window ends (0 if not known), the limit that was told, a number that orders what is
--- stored, what may be counted after the window ends, and what was told to come back.
+-- stored, what may be counted after the window ends, what was told to come back, and
+-- what of it was not urgent.
 local function ahead(answers, i, need)
   local c, t = entries[i].count, entries[i].terms
   -- What is stored of it is noted where it is.
   c.changed = true
   local limit = granted(c, t)
   local back = comes_back(t, limit)
-  local chunk = max(floor(limit / 10), 1)
-  if back > 600 * SECOND then
-    chunk = max(floor(limit / 100), 1)
-  end
-  local ceiling, cover, ends = max(need + chunk - 1, c.ceiling), max(floor(back / 4), 2 * SECOND), 0
+  local ceiling = max(min(need + chunk(t, limit) - 1, max(limit, need)), c.ceiling)
+  local cover, ends = max(floor(back / 4), 2 * SECOND), 0
   if c.finish > 0 then
     ends = c.finish - now
     cover = max(ends, 1)
   end
   group.sequence = group.sequence + 1
+  c.issued = group.sequence
   local n = #answers
   answers[n + 1], answers[n + 2], answers[n + 3], answers[n + 4] = i, ceiling, now + cover,
     cover + comes_back(t, max(ceiling, limit)) + LIFE
   answers[n + 5], answers[n + 6], answers[n + 7], answers[n + 8] = ends, c.limit, group.sequence, ceiling - c.spent
-  answers[n + 9] = c.refill
+  answers[n + 9], answers[n + 10] = c.refill, c.low
 end

@@ -1,16 +1,29 @@
 -- Tells what is known about a group; changes nothing.
 --
 -- KEYS[1]  the group
+-- ARGV[3]  ''
+-- ARGV[4]  '0'
+-- ARGV[5]  counts that are told of even if nobody has asked for them (entries in learn.lua)
 --
--- Returns nothing if the group must be restored. Else for each count its field, the
--- limit, what may be taken, what is under way, what is kept, and in how long something
--- comes back (0 if nothing is taken); for each gate that is closed its field, the
--- reason, for how long, and three zeros.
+-- Returns nothing if the group must be restored. Else '', and for each count its field,
+-- the limit, what may be taken, what is under way, what is kept, in how long something
+-- comes back (0 if nothing is taken), what is spent, and what of that was not urgent; for
+-- each gate that is closed its field, the reason, for how long, and five zeros.
 
 if not known() then
   return {}
 end
-local all, fields = {}, redis.call('HKEYS', key)
+read_entries()
+local all, fields, listed = { '' }, redis.call('HKEYS', key), {}
+for _, field in ipairs(fields) do
+  listed[field] = true
+end
+for i, e in ipairs(entries) do
+  entered(i)
+  if not listed['c:' .. e.name] then
+    fields[#fields + 1] = 'c:' .. e.name
+  end
+end
 for _, field in ipairs(fields) do
   local kind, name = string.sub(field, 1, 2), string.sub(field, 3)
   if kind == 'c:' then
@@ -26,17 +39,18 @@ for _, field in ipairs(fields) do
     end
     local kept, resets = limit - usable(t, limit, false), 0
     if t.shape == BUCKET then
-      resets = c.full
+      resets = c.full + min(c.rest, 1)
     elseif c.finish > 0 then
       resets = c.finish
     elseif #c.slots > 0 then
       resets = unpack_of('<d', c.slots) + t.period
     end
-    all[#all + 1] = { field, limit, max(left - kept, 0), c.inflight, kept, max(resets - now, 0) }
+    all[#all + 1] = { field, limit, max(left - kept, 0), c.inflight, kept, max(resets - now, 0), used(c, t),
+      min(c.low, used(c, t)) }
   elseif kind == 'g:' then
     local g = gate(name)
     if now < g.till then
-      all[#all + 1] = { field, g.why, g.till - now, 0, 0, 0 }
+      all[#all + 1] = { field, g.why, g.till - now, 0, 0, 0, 0, 0 }
     end
   end
 end

@@ -7,8 +7,7 @@
 -- ARGV[4]  1 if counts are stored elsewhere before they are drawn on
 -- ARGV[5]  counts and gates (entries in learn.lua)
 --
--- Returns nothing if the group must be restored. Else the group's epoch, number and
--- time; for each ask three numbers: 0, the permit's number and 0; or 1, 0 and 0 if
+-- Returns nothing if the group must be restored. Else the HEAD; for each ask three numbers: 0, the permit's number and 0; or 1, 0 and 0 if
 -- more must be stored first; or the reason, how long to wait, and the number of the
 -- count that refuses, negative for a gate. Then for each count of which more must be
 -- stored what ahead in learn.lua says.
@@ -22,26 +21,11 @@ end
 
 read_entries()
 
-local function wait_of(c, t, missing)
-  if t.shape == BUCKET then
-    return cost_time(t, missing)
-  elseif c.finish > 0 then
-    return c.finish - now
-  elseif c.reported >= 0 and c.reported - c.inflight - lost(c) < granted(c, t) - used(c, t) then
-    return max(c.told_at + t.period - now, 0)
-  end
-  for i = 1, #c.slots, 16 do
-    local last, n = unpack_of('<dd', c.slots, i)
-    missing = missing - n
-    if missing <= 0 then
-      return last + t.period - now
-    end
-  end
-  return t.period
-end
-
 -- check returns 0, or how long to wait and why.
 local function check(c, t, price, limit, taken, kept)
+  if now < c.hold then
+    return c.hold - now, SPENT
+  end
   local left = limit - taken
   if c.reported >= 0 then
     left = min(left, c.reported - c.inflight - lost(c))
@@ -73,7 +57,7 @@ local function check_gate(g)
   return 0
 end
 
-local answers, unsaved, is_unsaved, permits = { 0, 0, 0 }, {}, {}, {}
+local answers, unsaved, is_unsaved, permits = { 0, 0, 0, 0, 0, 0, 0 }, {}, {}, {}
 
 local function need(i, price)
   local e = entries[i]
@@ -160,6 +144,5 @@ end
 if #permits > 0 then
   redis.call('HSET', key, unpack(permits))
 end
-answers[1], answers[2], answers[3] = group.epoch, group.sequence, now
 write_down()
-return answers
+return head(answers)

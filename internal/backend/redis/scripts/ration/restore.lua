@@ -3,33 +3,35 @@
 --
 -- KEYS[1]  the group
 -- ARGV[3]  the highest number that was stored
--- ARGV[4]  how many counts follow: for each its name and four doubles: the limit that was
+-- ARGV[4]  how many counts follow: for each its name and five doubles: the limit that was
 --          told, what may have been taken, in how long the window ends (0 if not known),
---          and what was told to come back (0 if nothing was); then gates, for each its name and for how long it is closed
+--          what was told to come back (0 if nothing was), and what was not urgent; then
+--          gates, for each its name and for how long it is closed
 --
--- Returns the group's epoch, number and time.
+-- Returns the HEAD.
 
 if known() then
-  write_group()
-  return { group.epoch, group.sequence, now }
+  write_group({})
+  return head({})
 end
+stranger, told, stands, rescaled = 0, 0, nil, 0
 local old = read_group() or { epoch = 0, sequence = 0 }
 local number = max(clock, tonumber(ARGV[3]), caller_sequence, stored_sequence, old.sequence) + 1
 redis.call('DEL', key)
 now = clock
 group = { epoch = max(clock, caller_epoch, old.epoch) + 1, sequence = number, born = now, offset = 0, now = now,
-  server = server, sweep = now + LIFE / 2 }
+  server = server, sweep = now + LIFE / 2, turns = 0, strict = 0, scale = 0 }
 local at = 5
 for _ = 1, tonumber(ARGV[4]) do
   local c = new_count(nil)
   local finish
-  c.limit, c.presumed, finish, c.refill = unpack_of('<dddd', ARGV[at + 1])
+  c.limit, c.presumed, finish, c.refill, c.low = unpack_of('<ddddd', ARGV[at + 1])
   c.presumed_at, c.changed = now, true
   if finish > 0 then
     c.finish, c.early = now + finish, now + finish - 2 * SECOND
   end
   -- Whoever asks first brings the terms; until then it is a window of three days.
-  c.terms = pack(TERMS, FIXED, 1, 0, 1, 259200 * SECOND, 0, 0, 100, 100, 0, 0, 1)
+  c.terms = pack(TERMS, FIXED, 1, 0, 1, 259200 * SECOND, 0, 0, 100, 100, 0, 0, 1, 0, 0, 0)
   counts[ARGV[at]] = c
   at = at + 2
 end
@@ -39,4 +41,4 @@ while at < #ARGV do
   at = at + 2
 end
 write_down()
-return { group.epoch, group.sequence, now }
+return head({})

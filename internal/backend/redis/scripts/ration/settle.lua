@@ -13,8 +13,7 @@
 -- ARGV[4]  1 if counts are stored elsewhere before they are drawn on
 -- ARGV[5]  counts and gates (entries in learn.lua)
 --
--- Returns nothing if the group must be restored. Else the group's epoch, number and
--- time, and for each permit for how long its gate is closed by it, and a number that
+-- Returns nothing if the group must be restored. Else the HEAD, and for each permit for how long its gate is closed by it, and a number that
 -- orders what is stored; zeros if it is not. Then for each count that took more than is
 -- stored what ahead in learn.lua says.
 
@@ -47,7 +46,7 @@ local function answered(g, id, retry, backoff, well)
   return false
 end
 
-local results, ended, seen = { 0, 0, 0 }, {}, {}
+local results, ended, seen = { 0, 0, 0, 0, 0, 0, 0 }, {}, {}
 local blob, size, from = ARGV[3], #ARGV[3], 1
 while from <= size do
   local id, ago, gate_number, retry, backoff, well, n
@@ -107,6 +106,5 @@ if storing then
     end
   end
 end
-results[1], results[2], results[3] = group.epoch, group.sequence, now
 write_down()
-return results
+return head(results)

@@ -66,7 +66,7 @@ func TestGeneratedClients(t *testing.T) {
 	t.Run("Go", func(t *testing.T) {
 		w := workshop(t, "goclient/main.go", "goclient/generate.yaml", "goclient/go.mod", "goclient/go.sum")
 		w.run(t, tool(t, "bin/oapi-codegen"), "-config", "generate.yaml", path)
-		w.env = []string{"GOFLAGS=-mod=mod", "GOWORK=off"}
+		w.env = []string{"GOFLAGS=-mod=mod -trimpath", "GOWORK=off", "CGO_ENABLED=0"}
 		w.run(t, "go", "build", "-o", "use", ".")
 		used(t, w.run(t, filepath.Join(w.dir, "use"), s.URL, s.Token, logins[1], u.Token(logins[1])))
 	})

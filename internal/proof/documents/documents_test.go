@@ -138,6 +138,8 @@ func newReader(t *testing.T, root string) *reader {
 		"SLUICE_GITHUB_URL="+github.URL, "SLUICE_MAPLESTORY_URL="+game.URL,
 		// The demo would wait for Ctrl-C.
 		"SLUICE_EXIT_WHEN_DONE=true",
+		// The detector of the tests needs cgo; whoever types has set nothing.
+		"CGO_ENABLED=0",
 	)
 	r.env = append(r.env, cachesOfGo(t)...)
 	return r

@@ -13,7 +13,7 @@ import (
 // is left in the end.
 func TestServe(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "serve")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

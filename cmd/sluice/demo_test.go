@@ -29,6 +29,11 @@ func checkVerdict(t *testing.T, a sluice.Answer) sluice.Summary {
 	if v.Violations == nil || *v.Violations != 0 {
 		t.Error("the simulator counted violations")
 	}
+	for _, r := range v.Results {
+		if l := r.Ledger; l.Known == 0 || l.Stored != l.Known || l.Gaps != 0 {
+			t.Errorf("the ledger of %s says %+v", r.Login, l)
+		}
+	}
 	return v
 }
 

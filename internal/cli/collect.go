@@ -213,7 +213,7 @@ func (a collectCommand) collectIn(ctx context.Context, s *session, o *options, r
 		return err
 	}
 	sum := summarize(order, last)
-	if err := a.addLedgers(ctx, s, &sum); err != nil {
+	if err := sum.addLedgers(ctx, s); err != nil {
 		return err
 	}
 	if o.uncounted {
@@ -295,19 +295,6 @@ func accountOf(request engine.Signup) string {
 		return request.Login
 	}
 	return request.Source + ":" + request.Login
-}
-
-// addLedgers learns what is missing of each run.
-func (a collectCommand) addLedgers(ctx context.Context, s *session, sum *summary) error {
-	for i, r := range sum.Results {
-		detail, err := s.Run(ctx, r.Run, false)
-		if err != nil {
-			return err
-		}
-		sum.Results[i].Ledger = detail.LedgerSummary
-		sum.Results[i].Unknown = sum.Results[i].doubts().names()
-	}
-	return nil
 }
 
 func (a collectCommand) addStatistics(ctx context.Context, s *session, sum *summary) error {

@@ -332,11 +332,14 @@ func (d *demonstration) collect(ctx context.Context, url string) error {
 	}
 	d.concluding.Lock()
 	defer d.concluding.Unlock()
-	return d.conclude(ctx, order, last)
+	return d.conclude(ctx, s, order, last)
 }
 
-func (d *demonstration) conclude(ctx context.Context, order []int64, last map[int64]engine.Progress) error {
+func (d *demonstration) conclude(ctx context.Context, s *session, order []int64, last map[int64]engine.Progress) error {
 	v := verdict{summary: summarize(order, last), TruthMatch: true, Violations: d.world.violations()}
+	if err := v.addLedgers(ctx, s); err != nil {
+		return err
+	}
 	for _, id := range order {
 		differences, err := d.world.differences(ctx, d.svc.Documents, last[id].AccountID, last[id].Login)
 		if err != nil {

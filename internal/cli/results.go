@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -64,6 +65,19 @@ func summarize(order []int64, last map[int64]engine.Progress) summary {
 		s.Results = append(s.Results, r)
 	}
 	return s
+}
+
+// addLedgers learns what is missing of each run.
+func (s summary) addLedgers(ctx context.Context, from *session) error {
+	for i, r := range s.Results {
+		detail, err := from.Run(ctx, r.Run, false)
+		if err != nil {
+			return err
+		}
+		s.Results[i].Ledger = detail.LedgerSummary
+		s.Results[i].Unknown = s.Results[i].doubts().names()
+	}
+	return nil
 }
 
 // runsText counts the runs by how they ended.

@@ -122,6 +122,11 @@ type Summary struct {
 		Run, Calls            int
 		Paused                bool
 		Statistics            map[string]any
+		Ledger                struct {
+			Known  int `json:"pages_known"`
+			Stored int `json:"pages_stored"`
+			Gaps   int
+		} `json:"ledger_summary"`
 	} `json:"results"`
 	TruthMatch *bool `json:"truth_match"`
 	Violations *int  `json:"violations"`

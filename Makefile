@@ -25,9 +25,10 @@ build: ## build bin/sluice
 # Nothing around it is left out: generic functions that are shared with others
 # would go unwatched, and races be reported that are none. A test in scripts sees
 # to that. Pointers into that memory are no pointers of Go's (checkptr).
-# A process need not stay a second longer for races to come (GORACE), and what
-# vet says is said by lint.
-RACE := CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 $(GO) test -vet=off -race \
+# A process need not stay a second longer for races to come (GORACE), what vet
+# says is said by lint, and without the folder's name in it (-trimpath) what one
+# clone compiled serves every other.
+RACE := CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 $(GO) test -trimpath -vet=off -race \
 	-gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/memory=-race=false -gcflags=modernc.org/libc=-d=checkptr=0
 
 # With it every simulated GitHub of the tests refuses what GitHub's schema refuses.
@@ -38,7 +39,7 @@ PACKAGES ?= ./internal/proof/machines ./internal/proof/collection ./internal/bac
 # Tests wait for servers, disks and each other: six packages keep two processors busy.
 test: servers ## set up and run everything, with the race detector and real servers
 	@rm -f .testdata/fallbacks; mkdir -p .testdata
-	SLUICE_GITHUB_SCHEMA=$$(ls $(SCHEMA) 2>/dev/null) SLUICE_TEST_FALLBACKS=$(CURDIR)/.testdata/fallbacks ./scripts/without-canary env $(RACE) -short -p 6 -timeout 30m $(PACKAGES)
+	SLUICE_GITHUB_SCHEMA=$$(ls $(SCHEMA) 2>/dev/null) SLUICE_TEST_FALLBACKS=$(CURDIR)/.testdata/fallbacks ./scripts/without-canary env $(RACE) -short -count=1 -p 6 -timeout 30m $(PACKAGES)
 	@if [ -s .testdata/fallbacks ]; then echo "did not run with the real thing:"; sort -u .testdata/fallbacks; fi
 
 servers: ## install the servers that tests use, where they are missing

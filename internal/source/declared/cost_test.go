@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/internal/domain"
+	"sluice/internal/ration/keeper"
 	"sluice/internal/source"
 	"sluice/internal/source/declared"
 )
@@ -78,4 +79,50 @@ func TestCostOfCalls(t *testing.T) {
 	call(0)
 	want(jobs[0], 60, 55)
 	want(jobs[1], 10, 1)
+}
+
+// TestRefusedCredentialsTellNothing: what the headers of a 401 say is about the ration
+// of callers without a credential. The call counts all the same.
+func TestRefusedCredentialsTellNothing(t *testing.T) {
+	status := http.StatusUnauthorized
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Limit", "60")
+		w.Header().Set("X-Left", "59")
+		w.WriteHeader(status)
+		fmt.Fprint(w, `{"data":[]}`)
+	}))
+	t.Cleanup(server.Close)
+	src, err := declared.New(load(t, `
+source: api
+config: {url: https://api.example}
+base: "{config.url}"
+auth: bearer
+ration:
+  hour: {per: key, calls: 5000, every: 1h, read: {limit: X-Limit, remaining: X-Left}}
+streams:
+  items: {get: /items, records: data, key: id}
+`), declared.Options{Config: map[string]string{"url": server.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := domain.Run{ID: 1, AccountID: 7, Login: "acme"}
+	jobs, err := src.Plan(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := func() keeper.Answer {
+		t.Helper()
+		res := src.Call(t.Context(), source.Call{Run: run, Job: domain.Job{JobSpec: jobs[0]}, Token: "secret-token"})
+		if len(res.Quota.Told) != 1 {
+			t.Fatalf("it tells %+v", res.Quota)
+		}
+		return res.Quota.Told[0]
+	}
+	if a := told(); a.Limit != 0 || a.HasLeft || a.Free {
+		t.Errorf("a 401 tells %+v", a)
+	}
+	status = http.StatusOK
+	if a := told(); !a.HasLeft || a.Left != 59 {
+		t.Errorf("an answer tells %+v", a)
+	}
 }

@@ -195,7 +195,7 @@ func (c *call) told(a *answer) []keeper.Answer {
 func (c *call) learnPart(r *ration.Ration, a *answer, one *keeper.Answer) {
 	for _, dimension := range r.Per {
 		name := dimension.Header()
-		if name == "" {
+		if name == "" || a.status == http.StatusUnauthorized {
 			continue
 		}
 		if value := a.header.Get(name); value != "" && len(value) <= 200 {
@@ -220,8 +220,12 @@ func (c *call) below(u *url.URL) string {
 }
 
 // readingOf is what an answer tells of a ration. Of several that an upstream names it
-// is the one of that name, else that of as long a window, else the tightest.
+// is the one of that name, else that of as long a window, else the tightest. What the
+// headers of a 401 say is about callers without a credential.
 func readingOf(r *ration.Ration, at *ration.Answer) keeper.Answer {
+	if at.Status == http.StatusUnauthorized {
+		return keeper.Answer{}
+	}
 	readings, _ := r.Read.Of(at)
 	var is *ration.Reading
 	for i := range readings {

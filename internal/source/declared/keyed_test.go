@@ -179,7 +179,7 @@ func TestMeaningsOfRecords(t *testing.T) {
 		"out of order":          {of(503, `oops`), nil, source.FetchRetry, 0, false, "HTTP503"},
 		"not there":             {of(404, `{"error":{"name":"a name with spaces"}}`), nil, source.FetchDead, 0, false, "HTTP404"},
 		"who are you":           {of(401, `{}`), nil, source.FetchDead, 0, true, "HTTP401"},
-		"elsewhere":             {of(302, ``), http.Header{"Location": {"https://elsewhere.example"}}, source.FetchDead, 0, false, "HTTP302"},
+		"elsewhere":             {of(302, ``), http.Header{"Location": {"https://elsewhere.example"}}, source.FetchRetry, 0, false, "HTTP302"},
 	} {
 		var calls atomic.Int32
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -267,7 +267,7 @@ func TestRecordsOfSimulated(t *testing.T) {
 		if got := fetch(last + ":nobody"); got.Verdict != source.FetchDead {
 			t.Errorf("%s: %+v", name, got)
 		}
-		for do, want := range map[string]source.FetchVerdict{"503": source.FetchRetry, "html": source.FetchRetry, "429": source.FetchWait, "redirect": source.FetchDead} {
+		for do, want := range map[string]source.FetchVerdict{"503": source.FetchRetry, "html": source.FetchRetry, "429": source.FetchWait, "redirect": source.FetchRetry} {
 			upstream.Order(sim.Order{Stream: "id", Do: do, Times: 1})
 			if got := k.Fetch(t.Context(), "id:key-1", nil); got.Verdict != want {
 				t.Errorf("%s, %s: %+v", name, do, got)

@@ -224,7 +224,8 @@ func (c *call) moved(a *answer) source.Result {
 		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureServer, "%s redirects to nowhere (%d)", c.s.file.Title, a.status)}
 	}
 	if _, err := c.resolve(u.String()); err != nil {
-		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureForbidden, "%s redirects (%d) to another host, which is not followed: %v; if that is where the API is now, change base", c.s.file.Title, a.status, err)}
+		// A login page or a broken proxy may pass with the next call.
+		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "%s redirects (%d) to another host, which is not followed: %v; if that is where the API is now, change base", c.s.file.Title, a.status, err)}
 	}
 	if c.p.Moved >= 3 || c.mode == modeOwner {
 		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureServer, "%s redirects again and again", c.s.file.Title)}

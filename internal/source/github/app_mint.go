@@ -143,6 +143,7 @@ func (s *Source) readToken(a *answer) *installationToken {
 //	401        the key is refused: the account pauses
 //	403, 429   a limit: wait; else the installation is suspended: the account pauses
 //	404        there is no such app or installation: the account pauses
+//	3xx        not followed: the proof goes nowhere else; tried again
 //	408, 5xx   tried again
 //	others     the request is refused: the job fails
 func (s *Source) mintFailure(in *installation, a *answer) source.Result {
@@ -163,7 +164,7 @@ func (s *Source) mintFailure(in *installation, a *answer) source.Result {
 		return pauses("GitHub gives no token to %s (%d %s); see the app's installation in GitHub's settings", in.name, code, message(a))
 	case code == http.StatusRequestTimeout:
 		return s.again(a, domain.FailureTimeout)
-	case code >= 500:
+	case code >= 500, code >= 300 && code < 400:
 		return s.again(a, domain.FailureServer)
 	}
 	return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub refuses to issue a token for %s (%d %s)", in.name, a.status, message(a))}

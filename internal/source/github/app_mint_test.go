@@ -43,7 +43,7 @@ func TestEveryAnswerToMintingHasItsMeaning(t *testing.T) {
 		"503 with a time": {reply{status: 503, header: map[string]string{"Retry-After": "5"}}, source.Retry, domain.FailureServer, "503", 5 * time.Second},
 		"408":             {reply{status: 408}, source.Retry, domain.FailureTimeout, "408", 0},
 		"422":             {reply{status: 422, body: `{"message":"Unprocessable"}`}, source.Fail, domain.FailureInvalid, "Unprocessable", 0},
-		"302":             {reply{status: 302, header: map[string]string{"Location": "https://evil.example.com/"}}, source.Fail, domain.FailureInvalid, "302", 0},
+		"302":             {reply{status: 302, header: map[string]string{"Location": "https://evil.example.com/"}}, source.Retry, domain.FailureServer, "302", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int32
@@ -81,7 +81,7 @@ func TestMintingStaysAtHome(t *testing.T) {
 	}), Options{})
 	call := callOf(jobOf(RepoIssues))
 	call.Token = testApp().String()
-	if res := src.Call(t.Context(), call); res.Verdict != source.Fail {
+	if res := src.Call(t.Context(), call); res.Verdict != source.Retry {
 		t.Errorf("verdict %d (%v)", res.Verdict, res.Failure)
 	}
 	if foreign.Load() != 0 {

@@ -131,7 +131,7 @@ func TestVerdictOfEveryAnswer(t *testing.T) {
 		{"bare 503", simulator.HTMLErrorPage(503), source.Fetched{Verdict: source.FetchRetry, Code: "HTTP503", HTTPStatus: 503}},
 		{"gateway", simulator.HTMLErrorPage(502), source.Fetched{Verdict: source.FetchRetry, Code: "HTTP502", HTTPStatus: 502}},
 		{"bare 404", simulator.HTMLErrorPage(404), source.Fetched{Verdict: source.FetchDead, Code: "HTTP404", HTTPStatus: 404}},
-		{"redirect", with(simulator.Fault{Status: 302}, "Location", "http://elsewhere.invalid/"), source.Fetched{Verdict: source.FetchDead, Code: "HTTP302", HTTPStatus: 302}},
+		{"redirect", with(simulator.Fault{Status: 302}, "Location", "http://elsewhere.invalid/"), source.Fetched{Verdict: source.FetchRetry, Code: "HTTP302", HTTPStatus: 302}},
 		{"page with 200", simulator.HTMLErrorPage(200), source.Fetched{Verdict: source.FetchDead, Code: "UNPARSABLE", HTTPStatus: 200}},
 		{"no JSON", simulator.MalformedJSON(), source.Fetched{Verdict: source.FetchDead, Code: "UNPARSABLE", HTTPStatus: 200}},
 		{"nothing", simulator.Fault{Status: 200}, source.Fetched{Verdict: source.FetchDead, Code: "UNPARSABLE", HTTPStatus: 200}},

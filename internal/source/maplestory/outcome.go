@@ -45,9 +45,11 @@ const (
 //	00009                   wait: the data of this character are being prepared
 //	00010, 00011            wait: maintenance of the game or of the API
 //	408, 5xx, 00001         tried again
+//	3xx                     tried again: nothing redirects here, so it is somebody
+//	                        between, and it is not followed
 //	00002, 00005            dead, and so is every other call with this API key
 //	other 4xx               dead, by the API's own code
-//	anything else           dead: nothing redirects here
+//	anything else           dead
 //
 // The code in the body decides before the status does.
 func (s *Source) understand(a *answer) source.Fetched {
@@ -70,7 +72,7 @@ func (s *Source) understand(a *answer) source.Fetched {
 		wait(&res, preparingPause, false)
 	case why == "OPENAPI00010", why == "OPENAPI00011":
 		wait(&res, maintenancePause, true)
-	case why == "OPENAPI00001", a.status >= 500, a.status == http.StatusRequestTimeout:
+	case why == "OPENAPI00001", a.status >= 500, a.status == http.StatusRequestTimeout, why == "" && a.status >= 300 && a.status < 400:
 		res.Verdict = source.FetchRetry
 	case why == "OPENAPI00002", why == "OPENAPI00005":
 		res.Everywhere = true

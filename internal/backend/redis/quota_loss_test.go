@@ -121,6 +121,23 @@ func TestFlushInTheMiddleOfAWindow(t *testing.T) {
 	}
 }
 
+// TestCallsOutliveShortWindows: a call that was granted when everything is lost may
+// arrive after its window and the next one are over.
+func TestCallsOutliveShortWindows(t *testing.T) {
+	cfg := quota.Config{Concurrency: 4, Buckets: map[string]quota.Limits{"core": {Limit: 3, Window: 2 * time.Second}}}
+	s := newQuotaStand(t, connectOwn(t, testkit.Redis(t)), cfg, noon)
+	u := &quotatest.Upstream{Limit: 3, Window: 2 * time.Second}
+	permits := s.grant(2)
+	s.settle(permits[0], u.Count(s.Now(), permits[0].Ask))
+	s.Advance(8 * time.Second)
+	s.forget()
+	s.drain(u)
+	u.Count(s.Now(), permits[1].Ask)
+	if u.TooMany != 0 {
+		t.Errorf("%d calls too many", u.TooMany)
+	}
+}
+
 // TestLossWithNothingUnderWay: nobody can tell what is left, so that the
 // window is over for us, and no later.
 func TestLossWithNothingUnderWay(t *testing.T) {

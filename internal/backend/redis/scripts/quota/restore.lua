@@ -88,7 +88,8 @@ local function restore_count(cfg, limit, reset, started)
   elseif now < reset then
     c.blind, c.unsaved, c.left, c.trial = 1, 0, 0, 0
     c.hold, c.started = reset, now
-  elseif now < reset + cfg.window + 2 * SECOND then
+  elseif now < reset + max(cfg.window + 2 * SECOND, LONGEST_CALL) then
+    -- A call of that window, or of one that it was followed by, may be under way.
     c.left = c.limit - ghosts
     c.started, c.answered = now, now
   else

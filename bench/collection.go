@@ -94,20 +94,33 @@ func (l *lab) collect(ctx context.Context, world *sim.Server, o github.Options) 
 // collectBy collects every account of the world by a source into a new data
 // folder. Accounts are signed up beforehand; the time is from the first run's start
 // to the last run's completion.
-func (l *lab) collectBy(ctx context.Context, world *sim.Server, src source.Source) (e effort, err error) {
+func (l *lab) collectBy(ctx context.Context, world *sim.Server, src source.Source) (effort, error) {
+	return l.collectWith(ctx, world, src, func(*config.Config) {}, nil)
+}
+
+// collectWith collects with other settings, in a folder that is prepared when it has
+// its tables.
+func (l *lab) collectWith(ctx context.Context, world *sim.Server, src source.Source, set func(*config.Config), prepare func(dir string) error) (e effort, err error) {
 	dir, remove, err := l.folder("collection")
 	if err != nil {
 		return effort{}, err
 	}
 	defer remove()
+	settings := config.Embedded(dir)
+	set(&settings)
 	svc, err := wiring.Open(ctx, wiring.Options{
-		Config: config.Embedded(dir), Holder: "bench", Quota: wiring.NoQuota(), Sources: []source.Source{src},
+		Config: settings, Holder: "bench", Quota: wiring.NoQuota(), Sources: []source.Source{src},
 		Engine: engine.Config{Workers: collectionWorkers},
 	})
 	if err != nil {
 		return effort{}, err
 	}
 	defer func() { err = errors.Join(err, svc.Close(context.WithoutCancel(ctx))) }()
+	if prepare != nil {
+		if err := prepare(dir); err != nil {
+			return effort{}, err
+		}
+	}
 	if err := svc.Engine.Start(ctx); err != nil {
 		return effort{}, err
 	}

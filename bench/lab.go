@@ -24,6 +24,7 @@ func benchmarks() []benchmark {
 	return []benchmark{
 		{"durable_noop", "no-op jobs through the whole engine, beside asynq and River", both, durableNoop},
 		{"collection", "collecting from the simulator, beside a bare loop of the same calls", nil, collection},
+		{"feed_cost", "collecting with the log of changes, beside the same without it", nil, feedCost},
 		{"declared_speed", "collecting by a file that describes an API, beside the hand-written source of the same", nil, declaredSpeed},
 		{"due_lateness", "how late jobs begin that are due at an instant, through the whole engine, beside asynq and River", both, dueLateness},
 		{"idle", "the program with nothing to do, beside idle peers", both, idle},
@@ -41,6 +42,7 @@ func benchmarks() []benchmark {
 		{"documents_list", "pages of 100 documents by filter and order with 1,000,000 documents, on SQLite, MariaDB and PostgreSQL", []servers.Kind{servers.MariaDB, servers.Postgres}, documentLists},
 		{"sink_postgres", "rows carried to PostgreSQL, beside one COPY of the same rows", []servers.Kind{servers.Postgres}, sinkPostgres},
 		{"parquet_export", "rows exported as Parquet, beside parquet-go alone", nil, parquetExport},
+		{"taken_memory", "memory of exports, syncs and a sweep of a million documents, beside a tenth of them", nil, takenMemory},
 		{"search", "searches by words with 1,000,000 documents on SQLite, beside FTS5 itself", nil, search},
 		{"search_servers", "searches by words with 200,000 documents on MariaDB and PostgreSQL, beside full-text indexes of theirs", []servers.Kind{servers.MariaDB, servers.Postgres}, searchServers},
 		{"quota_reserve", "reservations in process", nil, quotaReserve},

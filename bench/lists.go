@@ -103,7 +103,7 @@ func (l *lab) listingOf(ctx context.Context, name string, o wiring.Options) (*li
 	api := httpapi.New(httpapi.Deps{
 		Metrics:      scrape,
 		Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota, Statistics: svc.Statistics,
-		Documents: svc.Documents, Feed: svc.Feed, Finder: svc.Finder, Lister: svc.Lister, Queries: svc.Queries, Records: svc.Records, Timers: svc.Timers, Sources: listedSources(),
+		Documents: svc.Documents, Feed: svc.Feed, Finder: svc.Finder, Lister: svc.Lister, Queries: svc.Queries, Records: svc.Records, Timers: svc.Timers, Fleet: svc.Fleet, Sources: listedSources(),
 	}, httpapi.Options{})
 	return &listing{name: name, api: api, close: func() {
 		if err := svc.Close(context.WithoutCancel(ctx)); err != nil {

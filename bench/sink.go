@@ -39,6 +39,21 @@ func sinkRow(n int) sink.Row {
 	}
 }
 
+// ownDatabase makes a database for one benchmark alone: others leave views behind.
+func ownDatabase(ctx context.Context, server, name string) (url string, err error) {
+	conn, err := pgx.Connect(ctx, server+"/postgres")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	for _, statement := range []string{"DROP DATABASE IF EXISTS " + name, "CREATE DATABASE " + name} {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return "", err
+		}
+	}
+	return server + "/" + name, nil
+}
+
 // sinkPostgres measures a backfill, and a second one over the same rows, beside one
 // COPY of these rows into a table of the same columns and key.
 func sinkPostgres(ctx context.Context, l *lab) (err error) {
@@ -47,7 +62,11 @@ func sinkPostgres(ctx context.Context, l *lab) (err error) {
 		return err
 	}
 	rows := l.size(sinkRows, 5_000)
-	conn, err := pgx.Connect(ctx, url+"/postgres")
+	url, err = ownDatabase(ctx, url, "sink")
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
@@ -57,7 +76,7 @@ func sinkPostgres(ctx context.Context, l *lab) (err error) {
 		if _, err := conn.Exec(ctx, "DROP TABLE IF EXISTS issues, plain, _sluice_sink"); err != nil {
 			return err
 		}
-		speeds, err := carryTwice(ctx, url+"/postgres", rows)
+		speeds, err := carryTwice(ctx, url, rows)
 		if err != nil {
 			return err
 		}

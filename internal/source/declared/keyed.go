@@ -286,7 +286,7 @@ func (c recordCall) meaning(a *answer) source.Fetched {
 		f.Everywhere = true
 	case code >= 300 && code < 400:
 		// It is not followed: a credential goes nowhere else. The next call may be answered.
-		f.Verdict, f.Error = source.FetchRetry, said + ", which is a redirect; if the API is elsewhere now, change base"
+		f.Verdict, f.Error = source.FetchRetry, said+", which is a redirect; if the API is elsewhere now, change base"
 	}
 	return f
 }

@@ -112,7 +112,7 @@ func (s *Source) Destination(login, credential string) (string, error) {
 
 func origin(u *url.URL) string { return strings.ToLower(u.Scheme + "://" + u.Host) }
 
-// What was collected from one address says nothing of another one: how far it was
+// What was collected from one address, or with one question, says nothing of another one: how far it was
 // collected, which pages there were, who is gone. Of an account's cursors one tells since
 // when it is collected from the address of now; those of an earlier address are not seen,
 // and walks begin anew. Cursors of the first address have no mark.
@@ -123,11 +123,38 @@ const (
 	sinceEver = 1
 )
 
-// addressTag names an address.
-func addressTag(base *url.URL) string {
+// askedTag names what is asked, and where: the address, and values of config that streams
+// speak of, as far as they are not the file's own. Another value is another question: how
+// far one was collected says nothing of another.
+func (s *Source) askedTag(base *url.URL) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(base.String()))
+	for _, name := range s.file.questions() {
+		if value := s.config[name]; value != s.file.Config[name] {
+			_, _ = fmt.Fprintf(h, "\x00%q=%q", name, fmt.Sprint(value))
+		}
+	}
 	return strconv.FormatUint(h.Sum64(), 36)
+}
+
+// questions are the names of config that decide what streams bring.
+func (f *File) questions() []string {
+	read := map[string][]string{}
+	for _, s := range f.Streams {
+		for _, r := range s.requests() {
+			r.reads(read)
+		}
+		s.cursor.begins.reads(read)
+		if s.where != nil {
+			addReads(read, s.where.reads)
+		}
+	}
+	names := read["config"]
+	if slices.Contains(names, "") { // of all of it
+		names = slices.Collect(maps.Keys(f.Config))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // addressing is a call whose address may be another one than before.
@@ -135,13 +162,13 @@ type addressing struct{ *call }
 
 // relocated says that the job is of a run that began at another address.
 func (c addressing) relocated() *source.Result {
-	tag := addressTag(c.base)
+	tag := c.s.askedTag(c.base)
 	if c.p.Base == "" || c.p.Base == tag {
 		c.p.Base = tag
 		return nil
 	}
 	return &source.Result{Verdict: source.FailRun, Free: true, Failure: failure(domain.FailureInvalid,
-		"%s is at another address than when this run began: the next run collects everything from %s", c.s.file.Title, origin(c.base))}
+		"%s is at another address than when this run began, or its config asks for something else: the next run collects everything from %s", c.s.file.Title, origin(c.base))}
 }
 
 // settle finds out which of the cursors and pages count, and whether the address is new.

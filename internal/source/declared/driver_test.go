@@ -72,6 +72,9 @@ func drive(t *testing.T, text string, o sim.Options) *driver {
 	return d
 }
 
+// clock tells the time that the driver moves, for sources that are opened beside its own.
+func (d *driver) clock() func() time.Time { return func() time.Time { return d.now } }
+
 // run is one run, in which every second a call is made.
 func (d *driver) run() {
 	d.t.Helper()

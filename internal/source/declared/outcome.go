@@ -10,7 +10,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/quota"
 	"sluice/internal/source"
@@ -196,23 +195,6 @@ func (s *Source) rootsUseTarget() bool {
 		}
 	}
 	return false
-}
-
-// goneParent is an answer that what the stream belongs to is gone: so is all that
-// was collected of it.
-func (c *call) goneParent(a *answer) source.Result {
-	if c.stream == nil || c.mode == modeAll || c.mode == modeCount {
-		return c.missing(a)
-	}
-	at := c.s.serverTime(a)
-	var forgotten []domain.Page
-	if c.stream.etag {
-		// If it comes back as it was, it must be read all the same.
-		forgotten = append(forgotten, domain.Page{AccountID: c.Run.AccountID, Key: storedKey(c.Job.Type, c.Job.Resource, 0)})
-	}
-	return source.Result{Verdict: source.Done, Stored: forgotten, Absences: []document.Absence{{
-		Account: c.Run.AccountID, Repository: c.s.container(c.Job.Resource), Kind: c.s.file.Kind(c.stream), Why: document.GoneDeleted, Since: at, NotSeenSince: at,
-	}}}
 }
 
 // moved is a redirect. It is followed by one more job, on the same host only: a

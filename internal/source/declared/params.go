@@ -62,6 +62,9 @@ type params struct {
 	Unread string `json:"unread,omitempty"`
 	// Moved counts redirects.
 	Moved int `json:"moved,omitempty"`
+	// Looked says that the call was answered that what it is about is gone, and is made
+	// once more to be sure.
+	Looked bool `json:"looked,omitempty"`
 }
 
 func parseParams(raw []byte) (p params, err error) {
@@ -123,6 +126,9 @@ func (p params) pageKey() string {
 	}
 	if p.Moved > 0 {
 		key += "m" + strconv.Itoa(p.Moved)
+	}
+	if p.Looked {
+		key = strings.TrimPrefix(key+".again", ".")
 	}
 	if p.Unread != "" {
 		key = strings.TrimPrefix(key+".unread", ".")

@@ -247,7 +247,7 @@ func (s *Source) Plan(run domain.Run) ([]domain.JobSpec, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := params{Base: addressTag(base)}
+	first := params{Base: s.askedTag(base)}
 	if err := s.unbegun(); err != nil {
 		return nil, err
 	}

@@ -32,8 +32,13 @@ func (c walk) since() int64 {
 	if c.mode == modeAll && last.IsZero() {
 		last = c.earliestFirst()
 	}
-	if c.mode == modeMain && last.IsZero() {
-		last = c.apartDone(c.Job.Type, c.Job.Resource)
+	if c.mode == modeMain {
+		if last.IsZero() {
+			last = c.apartDone(c.Job.Type, c.Job.Resource)
+		}
+		if c.lost(c.stream, c.Job.Resource, last) {
+			return 0
+		}
 	}
 	if c.stream.window > 0 {
 		last = slicing{c}.reached(last)
@@ -99,6 +104,7 @@ func (c walk) answered(a *answer) {
 }
 
 func (c walk) readPage(a *answer) source.Result {
+	c.p.Looked = false
 	if !a.json.Exists() {
 		return c.malformed(a, "")
 	}
@@ -329,6 +335,7 @@ func (c walk) unmet() []string {
 func (c walk) unchanged() source.Result {
 	// Whether it is free is not known: most upstreams count it.
 	res := source.Result{Verdict: source.Done}
+	c.p.Looked = false
 	if c.Stored == nil || c.tag == "" {
 		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "%s says that a page did not change which it was not asked about", c.s.file.Title)}
 	}

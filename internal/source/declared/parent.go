@@ -43,14 +43,14 @@ func (c *call) goneParent(a *answer) source.Result {
 
 // lost says whether what was collected of a resource up to an instant was taken for gone
 // since.
-func (c *call) lost(of *Stream, resource string, collected time.Time) bool {
+func (c walk) lost(of *Stream, resource string, collected time.Time) bool {
 	at := c.Cursors[lostMark+" "+cursorKey(jobType(of, modeMain), resource)]
 	return !at.IsZero() && !collected.After(at)
 }
 
 // collected is up to when a stream of a resource is collected, as far as it is there;
 // zero if it never was.
-func (c *call) collected(of *Stream, resource string) time.Time {
+func (c walk) collected(of *Stream, resource string) time.Time {
 	at := c.Cursors[cursorKey(jobType(of, modeMain), resource)]
 	if c.lost(of, resource, at) {
 		return time.Time{}

@@ -57,7 +57,7 @@ func (c *call) understand(a *answer) source.Result {
 	case code == http.StatusUnauthorized:
 		return c.unauthorised(a)
 	case slices.Contains(c.goneStatuses(), code):
-		return c.goneParent(a)
+		return belonging{c}.gone(a)
 	case code == http.StatusNotFound, code == http.StatusGone, code == http.StatusUnavailableForLegalReasons:
 		return c.missing(a)
 	case code == http.StatusForbidden:
@@ -144,7 +144,7 @@ func (c *call) apply(r rule, a *answer) source.Result {
 		}
 		return walk{c}.walked(a, nil)
 	case "gone":
-		return c.goneParent(a)
+		return belonging{c}.gone(a)
 	case "stop":
 		return source.Result{Verdict: source.FailRun, Failure: failure(domain.FailureInvalid, "%s", say)}
 	}

@@ -12,11 +12,14 @@ import (
 // collected before is collected again if the parent answers.
 const lostMark = "LOST"
 
-// goneParent is an answer that what the stream belongs to is gone, and with it all that
+// belonging is a call about what belongs to a parent, which may be gone.
+type belonging struct{ *call }
+
+// gone is an answer that what the stream belongs to is gone, and with it all that
 // was collected of it. One answer is no proof: upstreams say so too of what is just being
 // moved, and by mistake. It is asked for once more, and the second answer counts. What
 // was found gone in an earlier run, and has not answered since, needs no second look.
-func (c *call) goneParent(a *answer) source.Result {
+func (c belonging) gone(a *answer) source.Result {
 	if c.stream == nil || c.mode == modeAll || c.mode == modeCount {
 		return c.missing(a)
 	}
@@ -43,14 +46,14 @@ func (c *call) goneParent(a *answer) source.Result {
 
 // lost says whether what was collected of a resource up to an instant was taken for gone
 // since.
-func (c walk) lost(of *Stream, resource string, collected time.Time) bool {
+func (c belonging) lost(of *Stream, resource string, collected time.Time) bool {
 	at := c.Cursors[lostMark+" "+cursorKey(jobType(of, modeMain), resource)]
 	return !at.IsZero() && !collected.After(at)
 }
 
 // collected is up to when a stream of a resource is collected, as far as it is there;
 // zero if it never was.
-func (c walk) collected(of *Stream, resource string) time.Time {
+func (c belonging) collected(of *Stream, resource string) time.Time {
 	at := c.Cursors[cursorKey(jobType(of, modeMain), resource)]
 	if c.lost(of, resource, at) {
 		return time.Time{}

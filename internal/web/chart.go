@@ -97,7 +97,7 @@ func chartOf(a wire.SQLAnswer) *chart {
 func numbersOf(a wire.SQLAnswer) (rows []numbered, dated, ok bool) {
 	dated = true
 	for _, row := range a.Rows {
-		r := numbered{name: value(row[0])}
+		r := numbered{name: shownValue(row[0])}
 		var err error
 		if r.at, err = dateOf(r.name); err != nil {
 			dated = false

@@ -23,7 +23,9 @@ var telling = []string{
 
 // documentRow is a document in a list.
 type documentRow struct {
-	Link  string
+	Link string
+	// Name tells it apart from the others of the list.
+	Name  string
 	Cells []documentCell
 	// Gone says that the upstream shows it no longer.
 	Gone bool
@@ -81,6 +83,13 @@ func (s *site) sourceOf(table string) string {
 
 func (d *listing) row(kind, at string, row map[string]json.RawMessage) documentRow {
 	out := documentRow{Link: documentLink(kind, value(row["id"]), at, value(row["account"])), Gone: value(row["deleted"]) == "true"}
+	out.Name = domain.Printable(value(row["id"]))
+	for _, name := range []string{"title", "full_name", "name"} {
+		if text := value(row[name]); text != "" && text != "–" {
+			out.Name = short(domain.Printable(text), 80)
+			break
+		}
+	}
 	for _, name := range d.Columns {
 		out.Cells = append(out.Cells, cellOf(instantText(row[name])))
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sluice/internal/client"
 	"sluice/internal/domain"
@@ -105,7 +106,11 @@ func (s *site) job(ctx context.Context, v *visit) (*page, error) {
 			for _, w := range run.Waits {
 				text := bucketOf(w.Lane) + why(w.Reason)
 				if !w.Until.IsZero() {
-					text += " until " + w.Until.UTC().Format("15:04:05 UTC")
+					layout := "15:04:05 UTC"
+					if w.Until.Sub(v.now) > 24*time.Hour {
+						layout = "2006-01-02 15:04:05 UTC"
+					}
+					text += " until " + w.Until.UTC().Format(layout)
 				}
 				d.Waits = append(d.Waits, text)
 			}

@@ -29,7 +29,7 @@ func (s *shown) functions() template.FuncMap {
 		"link": s.link, "asset": func(name string) string { return s.prefix + s.assets[name] }, "at": s.at, "until": s.until, "ago": func(t time.Time) string { return span(s.now().Sub(t)) },
 		"n": number, "seconds": func(s *float64) string { return span(time.Duration(*s * float64(time.Second))) }, "span": span, "bytes": bytesText, "tone": tone, "runtone": runTone, "lost": lost, "percent": percent, "pretty": pretty, "short": short,
 		"words": words, "list": func(items ...any) []any { return items }, "key": newKey, "join": strings.Join,
-		"dict": dict, "params": params, "value": shownValue, "visible": domain.PrintableLines, "said": inPageWords, "tries": tries, "stored": func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }, "late": lateness, "millis": func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }, "why": why, "bucket": bucketOf, "share": share, "left": leftTone, "timed": s.timed, "minus": func(a, b int64) int64 { return a - b }, "count": counted, "instant": instantText, "float": func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
+		"dict": dict, "params": params, "value": shownValue, "visible": domain.PrintableLines, "said": inPageWords, "tries": tries, "numeric": numeric, "instantly": func(column string) bool { return strings.HasSuffix(column, "_at") }, "plain": plainRation, "stored": func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }, "late": lateness, "millis": func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }, "why": why, "bucket": bucketOf, "share": share, "left": leftTone, "timed": s.timed, "minus": func(a, b int64) int64 { return a - b }, "count": counted, "instant": instantText, "float": func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
 	}
 }
 
@@ -344,6 +344,11 @@ func tries(n any) string {
 		return "one try"
 	}
 	return number(n) + " tries"
+}
+
+// numeric says whether a value of JSON is a number.
+func numeric(raw json.RawMessage) bool {
+	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
 }
 
 // counted is a number of things.

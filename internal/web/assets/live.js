@@ -228,6 +228,7 @@
   window.addEventListener("pagehide", disconnect);
   if (every) setInterval(() => { if (!document.hidden) soon(); }, every);
   setInterval(tick, 1000);
+  document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   label(document);
   bind(document);
   connect();

@@ -108,9 +108,6 @@ func (s *site) page(show view) http.Handler {
 			return
 		}
 		p, err := show(r.Context(), v)
-		if v.query("cursor") != "" && domain.CodeOf(err) == domain.CodeInvalid && strings.HasPrefix(err.Error(), "cursor ") {
-			err = domain.Errorf(domain.CodeInvalid, "this part of the list is not there any more, or is of another list: begin at its first page")
-		}
 		if err != nil {
 			s.fail(w, r, v, err)
 			return

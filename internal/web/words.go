@@ -22,12 +22,15 @@ var pagesOf = map[string]string{
 var pageWords = strings.NewReplacer(
 	ownAddress, "the service",
 	"POST /api/v1/accounts adds one", "add it on the page of the accounts",
-	" and give it with SLUICE_GITHUB_TOKEN or --token-file", ", and renew it on the page of its account",
+	" and give it with SLUICE_GITHUB_TOKEN or --token-file", ", and give it here or on the page of its account",
 	"say which by a filter, or all of them by all: true", "say which by a filter",
 )
 
 // inPageWords is what the API says, for people who look at a page.
 func inPageWords(text string) string {
+	if strings.HasPrefix(text, "cursor is ") {
+		return "this part of the list is not there any more, or is of another list: begin at its first page"
+	}
 	text = parameters.ReplaceAllString(pageWords.Replace(text), "")
 	return routes.ReplaceAllStringFunc(text, func(found string) string {
 		if page := pagesOf[routes.FindStringSubmatch(found)[1]]; page != "" {

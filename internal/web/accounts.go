@@ -41,7 +41,7 @@ func (s *site) accounts(ctx context.Context, v *visit) (*page, error) {
 	var list wire.AccountList
 	if d.Login != "" {
 		var err error
-		if list.Items, err = s.called(ctx, v, d.Login, d.Source, d.State); err != nil {
+		if list.Items, err = called(ctx, v, s.Sources, d.Login, d.Source, d.State); err != nil {
 			return nil, err
 		}
 	} else {
@@ -61,7 +61,7 @@ func (s *site) accounts(ctx context.Context, v *visit) (*page, error) {
 
 // called are the accounts that are called so, at one source or at any, in one state or
 // in any; who is not known is an empty list.
-func (s *site) called(ctx context.Context, v *visit, login, at, state string) (rows []wire.AccountRow, err error) {
+func called(ctx context.Context, v *visit, of []source.Description, login, at, state string) (rows []wire.AccountRow, err error) {
 	add := func(ref string) error {
 		a, err := v.AccountDetail(ctx, ref)
 		if err == nil && (at == "" || a.Source == at) && (state == "" || string(a.State) == state) {
@@ -79,8 +79,8 @@ func (s *site) called(ctx context.Context, v *visit, login, at, state string) (r
 		return rows, err
 	}
 	// Several sources have it.
-	for i := range s.Sources {
-		if err = add(s.Sources[i].Name + ":" + login); err != nil {
+	for i := range of {
+		if err = add(of[i].Name + ":" + login); err != nil {
 			break
 		}
 	}
@@ -126,7 +126,7 @@ func (s *site) account(ctx context.Context, v *visit) (*page, error) {
 		return nil, err
 	}
 	id := strconv.FormatInt(detail.ID, 10)
-	d := &accountData{AccountDetail: detail, Counted: s.sourceCounts(detail.Source)}
+	d := &accountData{AccountDetail: detail, Counted: sourceCounts(s.Sources, detail.Source)}
 	for _, w := range detail.Quota {
 		d.Rations = append(d.Rations, ration{w, detail.Login})
 	}
@@ -190,9 +190,9 @@ func (d *accountData) Idle() bool {
 
 // sourceCounts says whether statistics count what a source has; of one that is not known
 // they may.
-func (s *site) sourceCounts(name string) bool {
-	known := slices.ContainsFunc(s.Sources, func(d source.Description) bool { return d.Name == name })
-	return !known || stats.Counted(source.Kinds(s.Sources), name)
+func sourceCounts(of []source.Description, name string) bool {
+	known := slices.ContainsFunc(of, func(d source.Description) bool { return d.Name == name })
+	return !known || stats.Counted(source.Kinds(of), name)
 }
 
 // shownCursors is how many cursors the page of an account shows.

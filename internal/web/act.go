@@ -41,7 +41,7 @@ func (s *site) act(w http.ResponseWriter, r *http.Request) {
 			// A store that does not answer keeps what is of no use.
 			_ = s.end(w, r)
 		}
-		s.ended(w, r)
+		lostForms{s}.ended(w, r)
 		return
 	}
 	if err != nil {

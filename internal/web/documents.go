@@ -74,7 +74,7 @@ func (s *dataPages) documents(ctx context.Context, v *visit, of *dataData) (*lis
 }
 
 // sourceOf is the source whose documents a table has; "" if nobody knows.
-func (s *site) sourceOf(table string) string {
+func (s *dataPages) sourceOf(table string) string {
 	if kind := source.Kinds(s.Sources).Table(table); kind != nil {
 		return kind.Source
 	}

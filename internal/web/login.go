@@ -122,7 +122,7 @@ func (s *site) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if lost := lostOf(r.PostForm); lost != nil {
-		s.giveBack(w, withLogin(r, token), lost)
+		lostForms{s}.giveBack(w, withLogin(r, token), lost)
 		return
 	}
 	s.redirect(w, r, local(r.PostFormValue("next")))

@@ -60,8 +60,11 @@ func lostOf(form url.Values) *lostForm {
 	return lose(form.Get(lostAction), typed)
 }
 
+// lostForms keep what was typed while somebody logs in again.
+type lostForms struct{ *site }
+
 // ended answers a form whose login has ended: it says so, and keeps what was typed.
-func (s *site) ended(w http.ResponseWriter, r *http.Request) {
+func (s lostForms) ended(w http.ResponseWriter, r *http.Request) {
 	lost := lose(r.PathValue("name"), r.PostForm)
 	s.render(w, r, http.StatusUnauthorized, &page{
 		Title: "Your login has ended", Template: "login.html", Bare: true, Data: &loginData{Next: lost.At, Lost: lost},
@@ -69,7 +72,7 @@ func (s *site) ended(w http.ResponseWriter, r *http.Request) {
 }
 
 // giveBack shows the page of a form that was lost, filled in.
-func (s *site) giveBack(w http.ResponseWriter, r *http.Request, f *lostForm) {
+func (s lostForms) giveBack(w http.ResponseWriter, r *http.Request, f *lostForm) {
 	form := url.Values{}
 	for _, one := range f.Fields {
 		form.Set(strings.TrimPrefix(one.Name, lostField), one.Value)

@@ -20,14 +20,14 @@ func (s *site) address(v *visit, path string) string {
 	if encrypted(v.r) {
 		scheme = "https"
 	}
-	return (&url.URL{Scheme: scheme, Host: s.hostOf(v.r)}).String() + s.Prefix + path
+	return (&url.URL{Scheme: scheme, Host: hostOf(v.r, s.TrustedProxies)}).String() + s.Prefix + path
 }
 
 // hostOf is what a browser calls the service: a proxy that is trusted says it, as it does
 // of the forms that it passes on.
-func (s *site) hostOf(r *http.Request) string {
+func hostOf(r *http.Request, proxies []netip.Prefix) string {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	trusted := err == nil && slices.ContainsFunc(s.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(from.Addr().Unmap().WithZone("")) })
+	trusted := err == nil && slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(from.Addr().Unmap().WithZone("")) })
 	// Of several proxies the first was asked by the browser.
 	host, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Host"), ",")
 	if host = strings.TrimSpace(host); !trusted || host == "" || strings.Trim(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]") != "" {

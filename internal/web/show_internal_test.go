@@ -49,7 +49,7 @@ func TestOneFormatEach(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"core: 5000 every 1h0m0s": "core: 5000 every 1h", "1 calls every 1m0s": "1 call every 1m", "20000000 every 1h30m0s": "20\u202f000\u202f000 every 1h30m", "11 calls": "11 calls",
+		"core: 5000 every 1h0m0s": "core: 5000 every 1h", "1 calls every 1m0s": "1 call every 1m", "20000000 every 1h30m0s": "20\u202f000\u202f000 every 1h30m", "11 calls": "11 calls", "a: 5 calls, for [/groups/*/projects /x]": "a: 5 calls, for /groups/*/projects /x",
 	} {
 		if got := plainRation(text); got != want {
 			t.Errorf("%s: %s", text, got)

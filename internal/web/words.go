@@ -71,13 +71,14 @@ var (
 	wholeHours = regexp.MustCompile(`\b(\d+h)0m0s\b`)
 	wholeSpans = regexp.MustCompile(`\b((?:\d+h)?\d+m)0s\b`)
 	oneCall    = regexp.MustCompile(`\b1 calls\b`)
+	onlyFor    = regexp.MustCompile(`\bfor \[([^\]]*)\]`)
 	longNumber = regexp.MustCompile(`\b\d{5,}\b`)
 )
 
-// plainRation is what a source grants as people write it: no seconds of whole hours, and
-// digits in groups.
+// plainRation is what a source grants as people write it: no seconds of whole hours, digits
+// in groups, and no brackets.
 func plainRation(text string) string {
 	text = wholeSpans.ReplaceAllString(wholeHours.ReplaceAllString(text, "$1"), "$1")
 	text = longNumber.ReplaceAllStringFunc(text, func(digits string) string { return number(digits) })
-	return oneCall.ReplaceAllString(text, "1 call")
+	return oneCall.ReplaceAllString(onlyFor.ReplaceAllString(text, "for $1"), "1 call")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"os"
 	"strings"
 
@@ -73,16 +74,17 @@ func open(ctx context.Context, o cli.ServiceOptions) (*cli.Service, error) {
 		Tokens: svc.Tokens, Audit: svc.Audit, Tracer: tracer,
 	}, httpapi.Options{APIToken: o.HTTP.Token, Version: version(), ProbesOnly: !o.Service.Roles.Has(config.RoleAPI),
 		Exposed: o.Exposed, TrustedProxies: proxies})
-	return serviceOf(o, svc, withDashboard(o, svc, api), life, tracer, added), nil
+	return serviceOf(o, svc, withDashboard(o, svc, api, proxies), life, tracer, added), nil
 }
 
 // withDashboard puts the pages for people before the API, where there is one.
-func withDashboard(o cli.ServiceOptions, svc *wiring.Service, api http.Handler) http.Handler {
+func withDashboard(o cli.ServiceOptions, svc *wiring.Service, api http.Handler, proxies []netip.Prefix) http.Handler {
 	if !o.Service.Roles.Has(config.RoleAPI) {
 		return api
 	}
 	return web.New(api, web.Options{
 		Prefix: o.HTTP.PathPrefix, Version: version(), Sources: svc.Sources, Settings: o.Explained, Roles: strings.Join(o.Service.Roles, ", "), Sessions: svc.Records,
+		TrustedProxies: proxies,
 	})
 }
 

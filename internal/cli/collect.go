@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -289,20 +290,19 @@ func (a collectCommand) signup(ctx context.Context, s *session, o *options, requ
 	return answer.Run.ID, err
 }
 
-// accountOf is how an account is asked for.
-func accountOf(request engine.Signup) string {
-	if request.Source == sources.Collected()[0].Name {
-		return request.Login
-	}
-	return request.Source + ":" + request.Login
-}
+// accountOf is how an account is asked for: its login may be that of another source's.
+func accountOf(request engine.Signup) string { return request.Source + ":" + request.Login }
 
 func (a collectCommand) addStatistics(ctx context.Context, s *session, sum *summary) error {
 	for i, r := range sum.Results {
 		if r.Status != domain.RunCompleted {
 			continue
 		}
-		statistics, err := s.Statistics(ctx, r.Login)
+		run, err := s.RunProgress(ctx, r.Run)
+		if err != nil {
+			return err
+		}
+		statistics, err := s.Statistics(ctx, strconv.FormatInt(run.AccountID, 10))
 		if err != nil {
 			return err
 		}

@@ -144,6 +144,7 @@ func (a jobCommands) jobCancel(o *options) *cobra.Command {
 	c.Flags().Int64Var(&in.Run, "run", 0, "only jobs of this run")
 	c.Flags().StringVar(&in.Account, "account", "", "only jobs of this account (id or login)")
 	c.Flags().StringVar(&in.Type, "type", "", "only jobs of this type")
+	c.Flags().StringVar(&in.Status, "status", "", "only jobs in this state: READY, RUNNING or PAUSED")
 	c.Flags().StringVar(&in.Error, "error", "", "only jobs whose last attempt failed so: "+domain.FailureKindNames())
 	c.Flags().StringVar(&in.Reason, "reason", "", "why, for people")
 	return c

@@ -188,5 +188,17 @@ func problemError(p wire.Problem) error {
 			text.WriteString(" (" + d.Location + ")")
 		}
 	}
-	return domain.Errorf(p.Code, "%s", domain.Printable(text.String()))
+	return domain.Errorf(p.Code, "%s", printable(text.String()))
+}
+
+// printable makes what a service says fit to be shown. A list in it, such as that of a
+// file's mistakes, stays one: lines of their own are those that are set in, which nobody
+// takes for something else.
+func printable(text string) string {
+	const setIn = "\n  "
+	lines := strings.Split(text, setIn)
+	for i := range lines {
+		lines[i] = domain.Printable(lines[i])
+	}
+	return strings.Join(lines, setIn)
 }

@@ -39,6 +39,16 @@ func PrintableJSON(text string) string {
 
 func unprintableInJSON(r rune) bool { return r != '\n' && r != '\r' && r != '\t' && unprintable(r) }
 
+// Unseen says whether a text has nothing that is seen: spaces, joiners, marks of
+// direction and fillers alone.
+func Unseen(text string) bool {
+	const hangulFiller, halfwidthFiller, brailleBlank = '\u3164', '\uffa0', '\u2800'
+	return strings.TrimFunc(text, func(r rune) bool {
+		return unprintable(r) || unicode.In(r, unicode.Cf, unicode.Z, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) ||
+			r == hangulFiller || r == halfwidthFiller || r == brailleBlank
+	}) == ""
+}
+
 func escape(text string, hide func(rune) bool) string {
 	if utf8.ValidString(text) && strings.IndexFunc(text, hide) < 0 {
 		return text

@@ -30,3 +30,14 @@ func TestPrintable(t *testing.T) {
 		t.Errorf("PrintableLines is %q, want %q", got, want)
 	}
 }
+
+func TestUnseen(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": true, "\u200b": true, "\u00a0\u2003": true, "\u202e\u2066": true, "\ufeff": true, "\u3164": true, "\u2800": true, "\u200d\ufe0f": true, "\u00ad": true,
+		"a": false, "a\u200b": false, "한글": false, "👩\u200d👩": false, "-": false,
+	} {
+		if got := domain.Unseen(text); got != want {
+			t.Errorf("%+q: %v", text, got)
+		}
+	}
+}

@@ -135,7 +135,9 @@ func (r *requests) CancelRuns(ctx context.Context, q state.RunList, reason strin
 // that they are of: a run without some of its jobs would pass for a whole one. With dry
 // it only counts the jobs.
 func (r *requests) CancelJobs(ctx context.Context, q state.JobList, reason string, dry bool) (Bulk, error) {
-	q.Statuses = state.Unfinished()
+	if len(q.Statuses) == 0 {
+		q.Statuses = state.Unfinished()
+	}
 	if dry {
 		return r.countJobs(ctx, q)
 	}

@@ -75,7 +75,7 @@ func (s *accountDetailRoutes) getAccount(ctx context.Context, in *accountRef) (*
 	}
 	d.Schedule = schedule.Body
 	if d.Quota = []wire.QuotaWindow{}; a.Owner != "" {
-		q, err := s.quotas.quota(ctx, a.Owner, "", mostLogins)
+		q, err := s.quotas.quota(ctx, a.Owner, a.Source, "", mostLogins)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func waitsFor(d *wire.AccountDetail, waits []engine.LaneWait) (out []string) {
 
 type purgeInput struct {
 	ID     string `path:"id" maxLength:"200" doc:"The account's id or its login"`
-	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up"`
+	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up; at every source unless given"`
 	Body   *wire.PurgeRequest
 }
 

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -51,14 +50,14 @@ func (s *accountRoutes) registerAccounts(api huma.API) {
 // accountRef names an account in a path.
 type accountRef struct {
 	ID     string `path:"id" maxLength:"200" doc:"The account's id or its login"`
-	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up"`
+	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up; at every source unless given"`
 }
 
 // accountFinder finds accounts by what callers call them.
 type accountFinder struct {
 	accounts AccountReader
-	// defaultSource is where an account is looked up whose source is not named.
-	defaultSource string
+	// everywhere are the sources at which a login is looked up that comes without one.
+	everywhere []string
 }
 
 // account finds an account by id or login. Digits are an id first, as logins
@@ -70,24 +69,54 @@ func (f accountFinder) account(ctx context.Context, ref, source string) (domain.
 			return a, err
 		}
 	}
-	name, login, named := strings.Cut(ref, ":")
-	if named && source == "" {
-		// SOURCE:LOGIN; no login has a colon, but for those of accounts that are gone.
-		if a, err := f.accounts.AccountByLogin(ctx, name, login); domain.CodeOf(err) != domain.CodeNotFound {
+	return f.named(ctx, ref, source)
+}
+
+// named finds an account by its login, or by SOURCE:LOGIN. A login without a source is
+// looked up at all of them, and has to be one account's alone.
+func (f accountFinder) named(ctx context.Context, ref, source string) (domain.Account, error) {
+	at, login, prefixed := strings.Cut(ref, ":")
+	if prefixed && source == "" {
+		// No login has a colon, but for those of accounts that are gone.
+		if a, err := f.accounts.AccountByLogin(ctx, at, login); domain.CodeOf(err) != domain.CodeNotFound {
 			return a, err
 		}
 	}
-	source = cmp.Or(source, f.defaultSource)
-	a, err := f.accounts.AccountByLogin(ctx, source, ref)
-	if domain.CodeOf(err) == domain.CodeNotFound {
-		return a, domain.Errorf(domain.CodeNotFound, "there is no account %s at %s; POST /api/v1/accounts adds one", shownName(ref), shownName(source))
+	where, place := f.everywhere, "any source"
+	if source != "" {
+		where, place = []string{source}, shownName(source)
 	}
-	return a, err
+	var found []domain.Account
+	for _, at := range where {
+		a, err := f.accounts.AccountByLogin(ctx, at, ref)
+		if err == nil {
+			found = append(found, a)
+		} else if domain.CodeOf(err) != domain.CodeNotFound {
+			return a, err
+		}
+	}
+	if there := slices.DeleteFunc(slices.Clone(found), func(a domain.Account) bool { return a.State.Gone() }); len(there) > 0 {
+		found = there
+	}
+	switch len(found) {
+	case 0:
+		return domain.Account{}, domain.Errorf(domain.CodeNotFound, "there is no account %s at %s; POST /api/v1/accounts adds one", shownName(ref), place)
+	case 1:
+		return found[0], nil
+	}
+	var names []string
+	for i := range found {
+		names = append(names, qualified(&found[i]))
+	}
+	return domain.Account{}, domain.Errorf(domain.CodeConflict, "several sources have an account %s: say which, one of %s", shownName(ref), strings.Join(names, ", "))
 }
+
+// qualified is the name of an account that no other has.
+func qualified(a *domain.Account) string { return a.Source + ":" + a.Login }
 
 type setAccountInput struct {
 	ID     string `path:"id" maxLength:"200" doc:"The account's id or its login"`
-	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up"`
+	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up; at every source unless given"`
 	Body   wire.AccountSettings
 }
 
@@ -235,7 +264,7 @@ func (s *accountRoutes) addRuns(ctx context.Context, rows []wire.AccountRow) err
 
 type pauseInput struct {
 	ID     string `path:"id" maxLength:"200" doc:"The account's id or its login"`
-	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up"`
+	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up; at every source unless given"`
 	Body   *wire.ReasonRequest
 }
 

@@ -67,7 +67,7 @@ func bulkAnswer(b engine.Bulk, dry bool) *body[wire.BulkAnswer] {
 
 func (s *bulkRoutes) retryJobs(ctx context.Context, in *body[wire.JobsRequest]) (*body[wire.BulkAnswer], error) {
 	onlyCounts(ctx, in.Body.DryRun)
-	q, err := s.jobs(ctx, &in.Body)
+	q, err := s.jobs(ctx, &in.Body, "")
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +75,9 @@ func (s *bulkRoutes) retryJobs(ctx context.Context, in *body[wire.JobsRequest]) 
 	return bulkAnswer(done, in.Body.DryRun), err
 }
 
-// jobs reads which jobs are meant.
-func (s *bulkRoutes) jobs(ctx context.Context, req *wire.JobsRequest) (q state.JobList, err error) {
-	if err := needFilter(req.All, req.Run != 0 || req.Account != "" || req.Type != "" || req.Error != ""); err != nil {
+// jobs reads which jobs are meant, of those that are in a state if it is not "".
+func (s *bulkRoutes) jobs(ctx context.Context, req *wire.JobsRequest, status string) (q state.JobList, err error) {
+	if err := needFilter(req.All, status != "" || req.Run != 0 || req.Account != "" || req.Type != "" || req.Error != ""); err != nil {
 		return q, err
 	}
 	q = state.JobList{RunID: req.Run, Type: req.Type, Limit: req.Limit}
@@ -93,9 +93,14 @@ func (s *bulkRoutes) jobs(ctx context.Context, req *wire.JobsRequest) (q state.J
 
 func (s *bulkRoutes) cancelJobs(ctx context.Context, in *body[wire.CancelJobsRequest]) (*body[wire.BulkAnswer], error) {
 	onlyCounts(ctx, in.Body.DryRun)
-	q, err := s.jobs(ctx, &in.Body.JobsRequest)
+	q, err := s.jobs(ctx, &in.Body.JobsRequest, in.Body.Status)
 	if err != nil {
 		return nil, err
+	}
+	if in.Body.Status != "" {
+		if q.Statuses, err = statuses[domain.JobStatus]([]string{in.Body.Status}); err != nil {
+			return nil, err
+		}
 	}
 	reason := reasonOr(&wire.ReasonRequest{Reason: in.Body.Reason}, "canceled on request")
 	done, err := s.Orchestrator.CancelJobs(ctx, q, reason, in.Body.DryRun)

@@ -50,7 +50,7 @@ func (s *documentRoutes) registerDocuments(api huma.API) {
 type documentsInput struct {
 	Kind         string   `path:"kind" maxLength:"100"`
 	Account      string   `query:"account" maxLength:"200" doc:"Only of this account: its id or its login"`
-	Source       string   `query:"source" maxLength:"50" doc:"Where a login is looked up"`
+	Source       string   `query:"source" maxLength:"50" doc:"Where a login is looked up; at every source unless given"`
 	Repository   string   `query:"repository" maxLength:"300" doc:"Only of this repository: its id, or its full name such as octocat/hello-world"`
 	Author       string   `query:"author" maxLength:"200" doc:"Only by this login, in whatever case"`
 	State        string   `query:"state" maxLength:"50" doc:"Only in this state, such as open or closed"`
@@ -240,7 +240,7 @@ type documentInput struct {
 	Kind    string   `path:"kind" maxLength:"100"`
 	ID      string   `path:"id" maxLength:"300" doc:"Its id, as the table has it"`
 	Account string   `query:"account" maxLength:"200" doc:"Whose copy: an account's id or login; needed if several have it"`
-	Source  string   `query:"source" maxLength:"50" doc:"Where a login is looked up"`
+	Source  string   `query:"source" maxLength:"50" doc:"Where a login is looked up; at every source unless given"`
 	Fields  []string `query:"fields" maxItems:"200" doc:"Only these columns, separated by commas; all of them if none is named"`
 	Raw     bool     `query:"raw" doc:"Also the upstream's own JSON, as raw"`
 }
@@ -289,10 +289,10 @@ func (s *documentRoutes) keyOf(ctx context.Context, kind *document.Declaration, 
 	if err != nil {
 		return key, err
 	}
-	logins := map[int64]string{}
+	names := map[int64]string{}
 	keys := make([]document.Key, 0, len(accounts))
 	for _, a := range accounts {
-		logins[a.ID] = a.Login
+		names[a.ID] = qualified(&a)
 		keys = append(keys, document.Key{Account: a.ID, Kind: kind.Kind, Name: in.ID})
 	}
 	var owners []string
@@ -305,7 +305,7 @@ func (s *documentRoutes) keyOf(ctx context.Context, kind *document.Declaration, 
 		}
 		for i := range found {
 			key = found[i].Key
-			owners = append(owners, logins[key.Account])
+			owners = append(owners, names[key.Account])
 		}
 	}
 	switch {

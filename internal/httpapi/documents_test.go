@@ -184,7 +184,7 @@ func TestRefusedDocuments(t *testing.T) {
 		"/documents/issue":                                         "404 issues, pulls",
 		"/documents/statistics":                                    "404 issues, pulls",
 		"/documents/issues/5":                                      "404 no issue 5",
-		"/documents/issues/777":                                    "409 ann, bob",
+		"/documents/issues/777":                                    "409 github:ann, github:bob",
 		"/documents/issues?fields=id,shape":                        "422 closed_at",
 		"/documents/issues?created_from=yesterday":                 "422 created_from",
 		"/documents/issues?updated_until=12":                       "422 updated_until",

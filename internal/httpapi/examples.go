@@ -58,7 +58,7 @@ var samples = map[string]any{
 	"type": "REPO_COMMITS", "resource": "octocat/hello-world", "kind": "commits", "status": "RUNNING", "state": "active", "trigger": "manual",
 	"priority": "HIGH", "reason": "resume it to go on", "key": exampleKey, "why": "OPENAPI00004", "day": exampleDay, "from": exampleDay, "to": exampleDay,
 	"hours": "09:00-18:00 Asia/Seoul", "every": "6h", "cron": "0 3 * * *", "zone": "Asia/Seoul", "quiet": "22:00-06:00", "timer": "trial-ends:42",
-	"code": "not_found", "title": "Not Found", "detail": "there is no account octocat at github; POST /api/v1/accounts adds one",
+	"code": "not_found", "title": "Not Found", "detail": "there is no account octocat at any source; POST /api/v1/accounts adds one",
 	"limit": 100, "server": "sluice-1", "logins": []any{"octocat"}, "at": exampleInstant, "snapshot": map[string]any{"character_level": 250},
 	"languages": []any{},
 }

@@ -167,8 +167,8 @@ type Deps struct {
 	Keys Keys
 	// Lifecycle says whether the service is ready; nil means always.
 	Lifecycle *Lifecycle
-	// Sources are what is collected; the first is where an account is looked up
-	// whose source is not named.
+	// Sources are what is collected, and where accounts are looked up whose source is
+	// not named.
 	Sources []source.Description
 	// Catalogue lists sources and changes which there are; nil leaves that out.
 	Catalogue Catalogue
@@ -273,7 +273,7 @@ func New(d Deps, o Options) http.Handler {
 
 // registerGroups adds every group of routes but the probes.
 func (s *server) registerGroups(api huma.API, d Deps) {
-	c, find := s.common, accountFinder{d.Reader, s.firstSource()}
+	c, find := s.common, accountFinder{d.Reader, s.sourceNames()}
 	quotas := &quotaRoutes{c, find, d.Reader, d.Quota, d.Observer, d.Orchestrator}
 	schedules := &scheduleRoutes{c, find, d.Reader, d.Orchestrator}
 	(&accountRoutes{c, find, d.Reader, d.Reader, d.Orchestrator, d.Orchestrator}).registerAccounts(api)

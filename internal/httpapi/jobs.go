@@ -33,7 +33,7 @@ func (s *jobRoutes) registerJobs(api huma.API) {
 type listJobsInput struct {
 	Run     int64    `query:"run" minimum:"1" doc:"Only of this run"`
 	Account string   `query:"account" maxLength:"200" doc:"Only of this account: its id or its login"`
-	Source  string   `query:"source" maxLength:"50" doc:"Where a login is looked up"`
+	Source  string   `query:"source" maxLength:"50" doc:"Where a login is looked up; at every source unless given"`
 	Type    string   `query:"type" maxLength:"255" doc:"Only of this type, such as REPO_ISSUES"`
 	Status  []string `query:"status" enum:"READY,RUNNING,PAUSED,SUCCEEDED,FAILED,CANCELED" doc:"Only in these states, separated by commas"`
 	Error   string   `query:"error" maxLength:"32" doc:"Only those whose last attempt failed for this reason, such as server or timeout"`

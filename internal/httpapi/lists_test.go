@@ -107,6 +107,12 @@ func TestBulkCancelOfJobs(t *testing.T) {
 	if dry.Matched == 0 || dry.Changed != 0 || !dry.DryRun {
 		t.Errorf("a dry run says %+v", dry)
 	}
+	// Nothing is paused, and what has ended is not canceled.
+	c.do(http.MethodPost, path, `{"status":"PAUSED","account":"bob","source":"noop"}`, http.StatusOK, &none)
+	if none.Matched != 0 {
+		t.Errorf("of what is paused: %+v", none)
+	}
+	c.refused(http.MethodPost, path, `{"status":"FAILED"}`, http.StatusUnprocessableEntity, domain.CodeInvalid)
 	c.do(http.MethodPost, path, `{"account":"bob","source":"noop","reason":"not needed"}`, http.StatusOK, &one)
 	if one.Matched != dry.Matched || one.Changed != dry.Matched || one.Skipped != 0 {
 		t.Errorf("got %+v", one)

@@ -57,7 +57,7 @@ func writeJSON(w io.Writer, v any) error {
 // describe completes the description, once every route is registered.
 func (s *server) describe(doc *huma.OpenAPI) {
 	s.findKeyed(doc)
-	s.describeSources(doc)
+	describeAmbiguity(doc)
 	describeProblems(doc)
 	for _, schema := range doc.Components.Schemas.Map() {
 		for _, field := range schema.Properties {

@@ -48,7 +48,7 @@ func (s *server) registerPages(doc *huma.OpenAPI) {
 	s.mux.Handle("GET "+DocsPath, s.page("docs.html", func() any { return documentPage(doc) }))
 	s.mux.Handle("GET "+ProblemsPath, s.page("problems.html", func() any { return problemsPage() }))
 	home := s.page("home.html", func() any {
-		return map[string]any{"Title": "Sluice", "Version": doc.Info.Version, "Links": homeLinks}
+		return map[string]any{"Title": "Sluice", "Base": "", "Version": doc.Info.Version, "Links": homeLinks}
 	})
 	index := s.index(doc)
 	s.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +68,9 @@ func (s *server) registerPages(doc *huma.OpenAPI) {
 	})
 }
 
-// page serves a page, which is written when it is first asked for.
+// page serves a page, which is written when it is first asked for. What it leads to is
+// named from where it is, as a proxy may serve it below a path of its own: Base leads
+// from it to the first page.
 func (s *server) page(name string, data func() any) http.Handler {
 	write := sync.OnceValues(func() ([]byte, error) {
 		var text bytes.Buffer
@@ -96,7 +98,7 @@ func problemsPage() any {
 		k := &problemKinds[i]
 		problems = append(problems, problem{string(k.code), k.statusNames(), k.advice(), k.means, k.remedy})
 	}
-	return map[string]any{"Title": "Problems of the API of Sluice", "Problems": problems}
+	return map[string]any{"Title": "Problems of the API of Sluice", "Base": "../", "Problems": problems}
 }
 
 // documentPage is the description of the API as the page shows it.
@@ -112,7 +114,7 @@ func documentPage(doc *huma.OpenAPI) any {
 		groups = append(groups, pageGroup{tag.Name, tag.Description, of})
 	}
 	return map[string]any{
-		"Title": "The API of Sluice", "Version": doc.Info.Version, "About": strings.Split(doc.Info.Description, "\n\n"),
+		"Title": "The API of Sluice", "Base": "", "Version": doc.Info.Version, "About": strings.Split(doc.Info.Description, "\n\n"),
 		"Groups": groups, "Schemas": showSchemas(doc.Components.Schemas),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sluice/internal/engine"
 	"sluice/internal/httpapi/wire"
 	"sluice/internal/quota"
+	"sluice/internal/source"
 )
 
 // quotaRoutes serve what is known of rations.
@@ -40,29 +41,33 @@ func (s *quotaRoutes) registerQuota(api huma.API) {
 
 type getQuotaInput struct {
 	Owner  string `query:"owner" maxLength:"200" doc:"Only of this owner, or of the owner of this account: its login or id"`
-	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up"`
+	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up; at every source unless given"`
 	Cursor string `query:"cursor" maxLength:"500" doc:"Where an earlier page ended"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"1000"`
 }
 
 func (s *quotaRoutes) getQuota(ctx context.Context, in *getQuotaInput) (*body[wire.Quota], error) {
-	owner := in.Owner
-	if owner != "" {
+	var of domain.Account
+	if in.Owner != "" {
 		var err error
-		if owner, err = s.ownerOf(ctx, in.Owner, in.Source); err != nil {
+		if of, err = s.ownerOf(ctx, in.Owner, in.Source); err != nil {
 			return nil, err
 		}
 	}
-	q, err := s.quota(ctx, owner, in.Cursor, in.Limit)
+	q, err := s.quota(ctx, of.Owner, of.Source, in.Cursor, in.Limit)
 	return &body[wire.Quota]{q}, err
 }
 
-// quota describes the rations of an owner, of all for "", by owner and bucket.
-func (s *quotaRoutes) quota(ctx context.Context, owner, cursor string, limit int) (wire.Quota, error) {
+// quota describes the rations of an owner at a source, of all for "", by owner and
+// bucket. What a source counts for everybody is its own accounts' alone.
+func (s *quotaRoutes) quota(ctx context.Context, owner, at, cursor string, limit int) (wire.Quota, error) {
 	q := wire.Quota{Waits: []engine.LaneWait{}}
 	windows, err := s.Quota.Windows(ctx, owner)
 	if err != nil {
 		return q, err
+	}
+	if known := s.bucketsOf(at); known != nil {
+		windows = slices.DeleteFunc(windows, func(w quota.Window) bool { return !known[w.Bucket] })
 	}
 	slices.SortFunc(windows, func(a, b quota.Window) int {
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Bucket, b.Bucket))
@@ -82,6 +87,19 @@ func (s *quotaRoutes) quota(ctx context.Context, owner, cursor string, limit int
 	}
 	slices.SortFunc(q.Waits, func(a, b engine.LaneWait) int { return cmp.Compare(a.Lane, b.Lane) })
 	return q, nil
+}
+
+// bucketsOf are the rations of a source, by their buckets; nil of one that is not known.
+func (s *quotaRoutes) bucketsOf(name string) map[string]bool {
+	at := slices.IndexFunc(s.Sources, func(d source.Description) bool { return d.Name == name })
+	if at < 0 {
+		return nil
+	}
+	known := map[string]bool{name: true}
+	for _, r := range s.Sources[at].Rations {
+		known[r.Bucket] = true
+	}
+	return known
 }
 
 // mostLogins bounds how many accounts a page of rations names.
@@ -119,30 +137,31 @@ func (s *quotaRoutes) dryRun(ctx context.Context, in *body[wire.DryRunRequest]) 
 
 type ownerRef struct {
 	Owner  string `path:"owner" maxLength:"200" doc:"The owner as GET /api/v1/quota names it, or a login or id of an account that uses its quota"`
-	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up"`
+	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up; at every source unless given"`
 }
 
 func (s *quotaRoutes) resetQuota(ctx context.Context, in *ownerRef) (*body[wire.Quota], error) {
-	owner, err := s.ownerOf(ctx, in.Owner, in.Source)
+	of, err := s.ownerOf(ctx, in.Owner, in.Source)
 	if err != nil {
 		return nil, err
 	}
-	err = s.Orchestrator.ResetQuota(ctx, owner)
+	err = s.Orchestrator.ResetQuota(ctx, of.Owner)
 	if domain.CodeOf(err) == domain.CodeNotFound {
 		return nil, domain.Errorf(domain.CodeNotFound, "nothing is known about the quota of %s; GET /api/v1/quota lists the owners", shownName(in.Owner))
 	}
 	if err != nil {
 		return nil, err
 	}
-	q, err := s.quota(ctx, owner, "", mostLogins)
+	q, err := s.quota(ctx, of.Owner, of.Source, "", mostLogins)
 	return &body[wire.Quota]{q}, err
 }
 
-// ownerOf is the owner of an account, or what was given if there is no such account.
-func (s *quotaRoutes) ownerOf(ctx context.Context, ref, source string) (string, error) {
+// ownerOf is whose owner is meant: an account, or one of whom nothing is known but the
+// owner that was given, if there is no such account.
+func (s *quotaRoutes) ownerOf(ctx context.Context, ref, source string) (domain.Account, error) {
 	a, err := s.account(ctx, ref, source)
 	if domain.CodeOf(err) == domain.CodeNotFound {
-		return ref, nil
+		return domain.Account{Owner: ref}, nil
 	}
-	return a.Owner, err
+	return a, err
 }

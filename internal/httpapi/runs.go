@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -50,7 +49,7 @@ func (s *runRoutes) startRun(ctx context.Context, in *body[wire.RunRequest]) (*b
 	}
 	id := req.AccountID
 	if id == 0 {
-		a, err := s.Reader.AccountByLogin(ctx, cmp.Or(req.Source, s.defaultSource), req.Login)
+		a, err := s.named(ctx, req.Login, req.Source)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +68,7 @@ func (s *runRoutes) startRun(ctx context.Context, in *body[wire.RunRequest]) (*b
 
 type listRunsInput struct {
 	Account string   `query:"account" maxLength:"200" doc:"Only of this account: its id or its login"`
-	Source  string   `query:"source" maxLength:"50" doc:"Where a login is looked up"`
+	Source  string   `query:"source" maxLength:"50" doc:"Where a login is looked up; at every source unless given"`
 	Status  []string `query:"status" enum:"CREATED,PLANNING,RUNNING,FINALIZING,COMPLETED,FAILED,CANCELED" doc:"Only in these states, separated by commas"`
 	Active  bool     `query:"active" doc:"Only runs that have not ended"`
 	Cursor  string   `query:"cursor" maxLength:"100" doc:"Where an earlier page ended"`

@@ -59,7 +59,7 @@ func (s *scheduleRoutes) scheduleOf(ctx context.Context, a domain.Account) (*bod
 
 type setScheduleInput struct {
 	ID     string `path:"id" maxLength:"200" doc:"The account's id or its login"`
-	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up"`
+	Source string `query:"source" maxLength:"50" doc:"Where a login is looked up; at every source unless given"`
 	Body   wire.Policy
 }
 

@@ -36,7 +36,7 @@ type searchInput struct {
 	Query   string   `query:"q" required:"true" minLength:"1" maxLength:"1024" doc:"Words that must all be there, \"phrases\", -excluded, prefix*"`
 	Kinds   []string `query:"kind" maxItems:"20" doc:"Only of these kinds, separated by commas: names of tables, such as issues"`
 	Account string   `query:"account" maxLength:"200" doc:"Only of this account: its id or its login"`
-	Source  string   `query:"source" maxLength:"50" doc:"Where a login is looked up"`
+	Source  string   `query:"source" maxLength:"50" doc:"Where a login is looked up; at every source unless given"`
 	Deleted string   `query:"deleted" enum:"true,false" doc:"Only what the upstream shows no longer, or only what it shows; both if it is left out"`
 	Limit   int      `query:"limit" minimum:"1" maximum:"200" default:"20"`
 	Cursor  string   `query:"cursor" maxLength:"64" doc:"next_cursor of the page before"`

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"net/http"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -8,26 +9,21 @@ import (
 	"sluice/internal/export"
 )
 
-// firstSource is where an account is looked up whose source is not named.
-func (s *common) firstSource() string {
-	if len(s.Sources) == 0 {
-		return ""
+// sourceNames are the sources at which a login is looked up that comes without one.
+func (s *common) sourceNames() (names []string) {
+	for i := range s.Sources {
+		names = append(names, s.Sources[i].Name)
 	}
-	return s.Sources[0].Name
+	return names
 }
 
-// describeSources puts into the description of parameters what sources decide:
-// where a login is looked up by default. No tag of a parameter can know that.
-func (s *common) describeSources(doc *huma.OpenAPI) {
-	for _, path := range doc.Paths {
-		for _, op := range []*huma.Operation{path.Get, path.Post, path.Put, path.Patch, path.Delete} {
-			if op == nil {
-				continue
-			}
-			for _, p := range op.Parameters {
-				if p.In == "query" && p.Name == "source" && strings.HasSuffix(p.Description, "looked up") {
-					p.Schema.Default = s.firstSource()
-				}
+// describeAmbiguity adds to what takes logins that one may be an account's of several
+// sources.
+func describeAmbiguity(doc *huma.OpenAPI) {
+	for op := range operations(doc) {
+		for _, p := range op.Parameters {
+			if p.In == "query" && p.Name == "source" && strings.HasPrefix(p.Description, "Where a login") && op.Responses["409"] == nil {
+				op.Responses["409"] = &huma.Response{Description: http.StatusText(http.StatusConflict), Content: op.Responses["503"].Content}
 			}
 		}
 	}

@@ -22,6 +22,9 @@ type Overview struct {
 	Dead map[string]int64 `json:"dead_letters"`
 	// Waiting is how many requests wait for the upstream.
 	Waiting int64 `json:"waits_for_upstream"`
+	// Recent are some of the entities that this process was asked for last, the latest
+	// first.
+	Recent []Entity `json:"recent,omitempty"`
 }
 
 // SourceOverview is one upstream's part.
@@ -58,7 +61,7 @@ func (l *Pipeline) Waiting() int64 { return l.waker.Waiting() }
 // Overview tells how the pipeline stands.
 func (l *Pipeline) Overview(ctx context.Context) (Overview, error) {
 	lags := l.Lags()
-	out := Overview{Sources: []SourceOverview{}, Lags: lags, Breakers: l.Breakers()}
+	out := Overview{Sources: []SourceOverview{}, Lags: lags, Breakers: l.Breakers(), Recent: l.reader.latest.all()}
 	for _, name := range slices.Sorted(maps.Keys(l.Upstreams)) {
 		one := SourceOverview{Source: name}
 		var err error

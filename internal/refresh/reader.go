@@ -78,6 +78,7 @@ type Reader struct {
 	ReaderOptions
 	asked    *recent
 	read     *recent
+	latest   latest
 	requests chan refreshRequest
 	reads    chan Read
 	watched  watched
@@ -200,6 +201,7 @@ func (r *Reader) Asked(entities []Entity) {
 	for _, e := range entities {
 		r.asked.forget(e)
 		r.asked.first(e, now)
+		r.latest.add(e)
 	}
 }
 
@@ -248,6 +250,7 @@ func (r *Reader) noteRead(e Entity, now time.Time) {
 	if !r.read.first(e, now) {
 		return
 	}
+	r.latest.add(e)
 	select {
 	case r.reads <- Read{e, now}:
 	default:

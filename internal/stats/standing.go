@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/internal/document"
 	"sluice/internal/domain"
 )
 
 // Standing is where an account stands among all accounts that have statistics
-// and are not deleted.
+// and are not deleted, of sources whose documents are counted.
 type Standing struct {
 	By    Measure `json:"by"`
 	Value float64 `json:"value"`
@@ -60,7 +61,7 @@ func (c *Computer) Leaderboard(ctx context.Context, by Measure) ([]Row, error) {
 		return nil, err
 	}
 	var rows []Row
-	err := c.each(ctx, func(a domain.Account, h *headline) {
+	err := c.compared(ctx, func(a domain.Account, h *headline) {
 		rows = append(rows, Row{
 			AccountID: a.ID, Source: a.Source, Login: a.Login,
 			Standing: Standing{By: by, Value: by.value(h)},
@@ -108,7 +109,7 @@ func (c *Computer) Read(ctx context.Context, account int64) (a Account, ok bool,
 	measures := Measures()
 	of, competes := 0, false
 	better, atMost := make([]int, len(measures)), make([]int, len(measures))
-	err = c.each(ctx, func(other domain.Account, h *headline) {
+	err = c.compared(ctx, func(other domain.Account, h *headline) {
 		if other.ID == account {
 			// The row may be newer than what was read above; it stands for itself.
 			competes, h = true, mine
@@ -179,6 +180,27 @@ func (l *Language) add(other Language) {
 }
 
 // each calls fn with every account that competes.
+// compared goes over the accounts that are compared: those of sources whose documents
+// are counted. Of others every figure is zero, which says nothing of them.
+func (c *Computer) compared(ctx context.Context, fn func(domain.Account, *headline)) error {
+	counts := map[string]bool{}
+	return c.each(ctx, func(a domain.Account, h *headline) {
+		counted, known := counts[a.Source]
+		if !known {
+			counted = Counted(c.kinds, a.Source)
+			counts[a.Source] = counted
+		}
+		if counted {
+			fn(a, h)
+		}
+	})
+}
+
+// Counted says whether a source has documents that statistics count.
+func Counted(kinds document.Kinds, source string) bool {
+	return slices.ContainsFunc(kinds.OfSource(source), func(d document.Declaration) bool { return d.CountedAs != "" })
+}
+
 func (c *Computer) each(ctx context.Context, fn func(domain.Account, *headline)) error {
 	err := c.stored.AllStatistics(ctx, func(a domain.Account, data []byte) error {
 		if a.State.Gone() {

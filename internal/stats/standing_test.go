@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"testing"
 
 	"sluice/internal/domain"
@@ -204,5 +205,31 @@ func TestStoreFailureIsReturned(t *testing.T) {
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: got %v", what, err)
 		}
+	}
+}
+
+// TestOnlyWhatIsCountedIsCompared: an account of a source that has nothing to count has
+// no place, and takes none.
+func TestOnlyWhatIsCountedIsCompared(t *testing.T) {
+	s := crowd(t)
+	computer := stats.New(world{}, s, github.Kinds(), nil)
+	before, _, err := computer.Read(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := account(99, "pokemon", domain.AccountActive)
+	other.Source = "pokeapi"
+	s.put(t, other, stats.Account{AccountID: 99, Source: "pokeapi", Login: "pokemon"})
+	after, _, err := computer.Read(t.Context(), 1)
+	if err != nil || after.Standings[0].Of != before.Standings[0].Of {
+		t.Errorf("it is one of %d, and was of %d: %v", after.Standings[0].Of, before.Standings[0].Of, err)
+	}
+	none, ok, err := computer.Read(t.Context(), 99)
+	if err != nil || !ok || len(none.Standings) > 0 {
+		t.Errorf("the other has %+v, %v", none.Standings, err)
+	}
+	rows, err := computer.Leaderboard(t.Context(), stats.ByCommits)
+	if err != nil || slices.ContainsFunc(rows, func(r stats.Row) bool { return r.AccountID == 99 }) {
+		t.Errorf("it is ranked: %v, %v", rows, err)
 	}
 }

@@ -36,16 +36,12 @@ func (s *site) accounts(ctx context.Context, v *visit) (*page, error) {
 		Source, State, Login, Next string
 		Sources                    []source.Description
 		Filtered                   bool
-		Found                      string
 	}{Source: v.query("source"), State: v.query("state"), Login: v.query("login"), Sources: s.Sources}
 	d.Filtered = d.Source != "" || d.State != "" || d.Login != "" || v.query("cursor") != ""
 	var list wire.AccountList
 	if d.Login != "" {
-		// A login is looked up; who is not known is an empty list.
-		a, err := v.AccountDetail(ctx, d.Login)
-		if err == nil {
-			list.Items = append(list.Items, wire.AccountRow{Account: a.Account, LastRun: a.LastRun, NextRun: a.Schedule.Next})
-		} else if domain.CodeOf(err) != domain.CodeNotFound {
+		var err error
+		if list.Items, err = called(ctx, v, s.Sources, d.Login, d.Source, d.State); err != nil {
 			return nil, err
 		}
 	} else {
@@ -63,11 +59,44 @@ func (s *site) accounts(ctx context.Context, v *visit) (*page, error) {
 	return &page{Title: "Accounts", Template: "accounts.html", Nav: "accounts", Stream: "/api/v1/events", Every: 10, Data: d}, nil
 }
 
+// called are the accounts that are called so, at one source or at any, in one state or
+// in any; who is not known is an empty list.
+func called(ctx context.Context, v *visit, of []source.Description, login, at, state string) (rows []wire.AccountRow, err error) {
+	add := func(ref string) error {
+		a, err := v.AccountDetail(ctx, ref)
+		if err == nil && (at == "" || a.Source == at) && (state == "" || string(a.State) == state) {
+			rows = append(rows, wire.AccountRow{Account: a.Account, LastRun: a.LastRun, NextRun: a.Schedule.Next})
+		}
+		if domain.CodeOf(err) == domain.CodeNotFound {
+			err = nil
+		}
+		return err
+	}
+	if at != "" {
+		return rows, add(at + ":" + login)
+	}
+	if err = add(login); domain.CodeOf(err) != domain.CodeConflict {
+		return rows, err
+	}
+	// Several sources have it.
+	for i := range of {
+		if err = add(of[i].Name + ":" + login); err != nil {
+			break
+		}
+	}
+	return rows, err
+}
+
 // accountData is what the page of an account shows.
 type accountData struct {
 	wire.AccountDetail
 	Rations []ration
 	Runs    []domain.Run
+	// Waits are what its run waits for, and Person why a person has to come.
+	Waits  []engine.LaneWait
+	Person string
+	// Counted says that statistics count what its source has.
+	Counted bool
 	// Stats are nil before the first run has completed.
 	Stats     *stats.Account
 	Year      heat
@@ -97,16 +126,21 @@ func (s *site) account(ctx context.Context, v *visit) (*page, error) {
 		return nil, err
 	}
 	id := strconv.FormatInt(detail.ID, 10)
-	d := &accountData{AccountDetail: detail}
+	d := &accountData{AccountDetail: detail, Counted: sourceCounts(s.Sources, detail.Source)}
 	for _, w := range detail.Quota {
 		d.Rations = append(d.Rations, ration{w, detail.Login})
+	}
+	if err := d.readWaits(ctx, v); err != nil {
+		return nil, err
 	}
 	runs, err := v.Runs(ctx, client.RunFilter{Account: id, Page: client.Page{Limit: 10}})
 	if err != nil {
 		return nil, err
 	}
 	d.Runs = runs.Items
-	if of, err := v.AccountStats(ctx, id); err == nil {
+	if !d.Counted {
+		// Every figure would be nothing, which says nothing of it.
+	} else if of, err := v.AccountStats(ctx, id); err == nil {
 		d.Stats, d.Year = &of, yearOf(of.Activity.ByDay, v.now)
 		d.Languages = of.Languages[:min(len(of.Languages), 8)]
 		for _, l := range d.Languages {
@@ -133,6 +167,32 @@ func (s *site) account(ctx context.Context, v *visit) (*page, error) {
 	d.Hidden = len(cursors.Items) - len(d.Cursors)
 	d.Repositories = repositoriesOf(ctx, v, id, cursors.Items)
 	return &page{Title: detail.Login, Template: "account.html", Nav: "accounts", Stream: "/api/v1/events", Every: 10, Data: d}, nil
+}
+
+// readWaits finds out what keeps the account from going on.
+func (d *accountData) readWaits(ctx context.Context, v *visit) error {
+	if d.State != domain.AccountActive {
+		d.Person = "a person: it is " + string(d.State)
+		return nil
+	}
+	if d.LastRun == nil || !d.LastRun.Status.Active() {
+		return nil
+	}
+	run, err := v.RunProgress(ctx, d.LastRun.ID)
+	d.Waits = run.Waits
+	return err
+}
+
+// Idle says that only its schedule begins its next run.
+func (d *accountData) Idle() bool {
+	return d.State == domain.AccountActive && d.Schedule.Next != nil && (d.LastRun == nil || !d.LastRun.Status.Active())
+}
+
+// sourceCounts says whether statistics count what a source has; of one that is not known
+// they may.
+func sourceCounts(of []source.Description, name string) bool {
+	known := slices.ContainsFunc(of, func(d source.Description) bool { return d.Name == name })
+	return !known || stats.Counted(source.Kinds(of), name)
 }
 
 // shownCursors is how many cursors the page of an account shows.

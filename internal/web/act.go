@@ -36,6 +36,14 @@ func (s *site) act(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v, err := s.visit(r)
+	if hasEnded(v, err) && v.calls.status(w, err) == http.StatusUnauthorized {
+		if tokenOf(r) != "" {
+			// A store that does not answer keeps what is of no use.
+			_ = s.end(w, r)
+		}
+		lostForms{s}.ended(w, r)
+		return
+	}
 	if err != nil {
 		s.fail(w, r, v, err)
 		return

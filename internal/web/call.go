@@ -14,6 +14,10 @@ import (
 // keyHeader names a request that may come twice.
 const keyHeader = "Idempotency-Key"
 
+// onceField is the field of every form that names what it asks for, so that it is done
+// once when it is sent twice. No record or query of a form is called so.
+const onceField = "once"
+
 // inProcess calls the API for a browser: from its address, on its word for where it
 // comes from, so that the API judges it as if it had asked itself.
 type inProcess struct {

@@ -14,7 +14,7 @@ import (
 const (
 	chartWidth, chartHeight = 960, 240
 	// Around the drawing is room for what the axes say.
-	chartLeft, chartRight, chartTop, chartBottom = 56, 12, 10, 24
+	chartLeft, chartRight, chartTop, chartBottom = 76, 12, 10, 24
 	// chartGroups is how many columns stand beside each other at most, chartSeries how
 	// many numbers each row may have.
 	chartGroups, chartSeries = 60, 6
@@ -97,7 +97,7 @@ func chartOf(a wire.SQLAnswer) *chart {
 func numbersOf(a wire.SQLAnswer) (rows []numbered, dated, ok bool) {
 	dated = true
 	for _, row := range a.Rows {
-		r := numbered{name: value(row[0])}
+		r := numbered{name: shownValue(row[0])}
 		var err error
 		if r.at, err = dateOf(r.name); err != nil {
 			dated = false
@@ -128,12 +128,19 @@ func dateOf(text string) (t time.Time, err error) {
 
 // axisNumber is short enough for an axis.
 func axisNumber(v float64) string {
-	switch size := math.Abs(v); {
-	case size >= 1e9:
-		return strconv.FormatFloat(v/1e9, 'f', 1, 64) + " G"
-	case size >= 1e6:
-		return strconv.FormatFloat(v/1e6, 'f', 1, 64) + " M"
-	case size >= 1e4:
+	size := math.Abs(v)
+	if size >= 1e18 {
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	for _, step := range []struct {
+		of   float64
+		name string
+	}{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}} {
+		if size >= step.of {
+			return strconv.FormatFloat(v/step.of, 'f', 1, 64) + " " + step.name
+		}
+	}
+	if size >= 1e4 {
 		return strconv.FormatFloat(v/1e3, 'f', 0, 64) + " k"
 	}
 	return number(v)

@@ -26,7 +26,7 @@ type field struct{ Name, Value string }
 func (*site) confirm(ctx context.Context, v *visit) (*page, error) {
 	q := v.r.URL.Query()
 	d := &confirmData{Action: v.r.PathValue("name")}
-	for _, name := range []string{"account", "error", "run", "type", "why", "source"} {
+	for _, name := range []string{"account", "error", "run", "status", "type", "why", "source"} {
 		if value := q.Get(name); value != "" {
 			d.Fields = append(d.Fields, field{name, value})
 		}
@@ -65,12 +65,29 @@ func (d *confirmData) aboutSource(ctx context.Context, v *visit, q url.Values) e
 	return nil
 }
 
+// listWith is the list that somebody came from, with its filters.
+func listWith(path string, q url.Values, names ...string) string {
+	filters := url.Values{}
+	for _, name := range names {
+		if value := q.Get(name); value != "" {
+			filters.Set(name, value)
+		}
+	}
+	if len(filters) == 0 {
+		return path
+	}
+	return path + "?" + filters.Encode()
+}
+
 func (d *confirmData) countJobs(ctx context.Context, v *visit, q url.Values) error {
-	d.Title, d.Question, d.Button, d.Back = "Retry failed jobs", "failed jobs match. They are tried again, and their runs go on.", "Retry them", "/jobs?status=FAILED"
-	if run := q.Get("run"); run != "" {
+	d.Title, d.Question, d.Button, d.Back = "Retry failed jobs", "failed jobs match. They are tried again, and their runs go on.", "Retry them", listWith("/jobs", q, "account", "error", "run", "status", "type")
+	if run := q.Get("run"); run != "" && len(d.Fields) == 1 {
 		d.Back = "/runs/" + run
 	}
 	req, err := jobsRequest(q)
+	if err == nil {
+		err = onlyFailed(q)
+	}
 	if err != nil {
 		return err
 	}
@@ -82,7 +99,7 @@ func (d *confirmData) countJobs(ctx context.Context, v *visit, q url.Values) err
 }
 
 func (d *confirmData) countUnfinished(ctx context.Context, v *visit, q url.Values) error {
-	d.Title, d.Question, d.Button, d.Back = "Cancel jobs", "jobs that have not ended match. They are canceled with everything that is left of their runs; what was stored stays.", "Cancel them", "/jobs"
+	d.Title, d.Question, d.Button, d.Back = "Cancel jobs", "jobs that have not ended match. They are canceled with everything that is left of their runs; what was stored stays.", "Cancel them", listWith("/jobs", q, "account", "error", "run", "status", "type")
 	req, err := jobsRequest(q)
 	if err != nil {
 		return err
@@ -90,13 +107,13 @@ func (d *confirmData) countUnfinished(ctx context.Context, v *visit, q url.Value
 	req.DryRun = true
 	return d.count(func(cursor string) (wire.BulkAnswer, error) {
 		req.Cursor = cursor
-		return v.CancelJobs(ctx, wire.CancelJobsRequest{JobsRequest: req})
+		return v.CancelJobs(ctx, wire.CancelJobsRequest{JobsRequest: req, Status: q.Get("status")})
 	})
 }
 
 func (d *confirmData) countRuns(ctx context.Context, v *visit, q url.Values) error {
-	d.Title, d.Question, d.Button, d.Back = "Cancel runs", "runs are under way. They end; what was stored stays.", "Cancel them", "/runs"
-	req := wire.RunsRequest{Account: q.Get("account"), All: q.Get("account") == "", DryRun: true}
+	d.Title, d.Question, d.Button, d.Back = "Cancel runs", "runs are under way. They end; what was stored stays.", "Cancel them", listWith("/runs", q, "account", "status")
+	req := wire.RunsRequest{Account: q.Get("account"), Status: q.Get("status"), All: q.Get("account")+q.Get("status") == "", DryRun: true}
 	return d.count(func(cursor string) (wire.BulkAnswer, error) {
 		req.Cursor = cursor
 		return v.CancelRuns(ctx, req)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 
 	"sluice/internal/client"
@@ -50,6 +51,12 @@ func (s *dataPages) data(ctx context.Context, v *visit) (*page, error) {
 	}
 	if d.Kind == "" && len(d.Kinds) > 0 {
 		d.Kind = d.Kinds[0]
+	}
+	if len(d.Kinds) > 0 && !slices.Contains(d.Kinds, d.Kind) {
+		// It is refused in the words in which one document of it is.
+		if _, err := v.Documents(ctx, client.DocumentFilter{Kind: d.Kind, Page: client.Page{Limit: 1}}); err != nil {
+			return nil, err
+		}
 	}
 	d.Export = url.Values{"kind": {d.Kind}}
 	for exported, name := range map[string]string{
@@ -147,13 +154,13 @@ func (s *dataPages) search(ctx context.Context, v *visit, d *dataData) (*found, 
 	f := &found{Next: s.nextPage(v, answer.NextCursor), Behind: answer.Behind}
 	for i := range answer.Items {
 		one := hit{SearchHit: answer.Items[i]}
-		one.Link = documentLink(one.Kind, one.ID, one.Account)
+		one.Link = documentLink(one.Kind, one.ID, one.Source, one.Account)
 		if one.Title == "" {
 			// What has no title has a name with a hash at its end.
 			_, hash, _ := strings.Cut(one.ID, ":")
 			one.Title = short(cmp.Or(hash, one.ID), 13)
 		}
-		one.Parts = partsOf(one.Snippet)
+		one.Title, one.Parts = domain.Printable(one.Title), partsOf(one.Snippet)
 		f.Hits = append(f.Hits, one)
 	}
 	return f, nil
@@ -167,12 +174,19 @@ func partsOf(s wire.SearchSnippet) (parts []part) {
 		if to <= from {
 			continue
 		}
-		parts = append(parts, part{string(text[at:from]), false}, part{string(text[from:to]), true})
+		parts = append(parts, shownPart(text[at:from], false), shownPart(text[from:to], true))
 		at = to
 	}
-	return append(parts, part{string(text[at:]), false})
+	return append(parts, shownPart(text[at:], false))
 }
 
-func documentLink(kind, id, account string) string {
+func shownPart(text []rune, mark bool) part { return part{domain.PrintableLines(string(text)), mark} }
+
+// documentLink leads to a document. A login may be that of several sources: the one that
+// the document is of stands before it.
+func documentLink(kind, id, at, account string) string {
+	if at != "" {
+		account = at + ":" + account
+	}
 	return "/data/" + url.PathEscape(kind) + "/" + url.PathEscape(id) + "?" + url.Values{"account": {account}}.Encode()
 }

@@ -23,7 +23,9 @@ var telling = []string{
 
 // documentRow is a document in a list.
 type documentRow struct {
-	Link  string
+	Link string
+	// Name tells it apart from the others of the list.
+	Name  string
 	Cells []documentCell
 	// Gone says that the upstream shows it no longer.
 	Gone bool
@@ -66,13 +68,28 @@ func (s *dataPages) documents(ctx context.Context, v *visit, of *dataData) (*lis
 				}
 			}
 		}
-		d.Rows = append(d.Rows, d.row(of.Kind, row))
+		d.Rows = append(d.Rows, d.row(of.Kind, s.sourceOf(of.Kind), row))
 	}
 	return d, nil
 }
 
-func (d *listing) row(kind string, row map[string]json.RawMessage) documentRow {
-	out := documentRow{Link: documentLink(kind, value(row["id"]), value(row["account"])), Gone: value(row["deleted"]) == "true"}
+// sourceOf is the source whose documents a table has; "" if nobody knows.
+func (s *dataPages) sourceOf(table string) string {
+	if kind := source.Kinds(s.Sources).Table(table); kind != nil {
+		return kind.Source
+	}
+	return ""
+}
+
+func (d *listing) row(kind, at string, row map[string]json.RawMessage) documentRow {
+	out := documentRow{Link: documentLink(kind, value(row["id"]), at, value(row["account"])), Gone: value(row["deleted"]) == "true"}
+	out.Name = domain.Printable(value(row["id"]))
+	for _, name := range []string{"title", "full_name", "name"} {
+		if text := value(row[name]); text != "" && text != "–" {
+			out.Name = short(domain.Printable(text), 80)
+			break
+		}
+	}
 	for _, name := range d.Columns {
 		out.Cells = append(out.Cells, cellOf(instantText(row[name])))
 	}
@@ -118,7 +135,7 @@ func (s *dataPages) document(ctx context.Context, v *visit) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &documentData{Kind: kind, ID: id, Account: account, Title: id}
+	d := &documentData{Kind: kind, ID: id, Title: id}
 	row := map[string]json.RawMessage{}
 	if err := json.Unmarshal(raw, &row); err != nil {
 		return nil, err
@@ -130,7 +147,14 @@ func (s *dataPages) document(ctx context.Context, v *visit) (*page, error) {
 		return ""
 	}
 	d.Title = cmp.Or(known("title"), known("full_name"), known("name"), strings.SplitN(known("message"), "\n", 2)[0], id)
-	d.URL, d.Account = webAddress(known("url")), cmp.Or(account, known("account"))
+	d.Title = domain.Printable(d.Title)
+	d.URL, d.Account = webAddress(known("url")), cmp.Or(known("account"), account)
+	if account == "" {
+		account = d.Account
+		if at := s.sourceOf(kind); at != "" {
+			account = at + ":" + d.Account
+		}
+	}
 	if known("deleted") == "true" {
 		d.Gone = cmp.Or(known("gone_why"), "the upstream shows it no longer")
 	}
@@ -139,15 +163,15 @@ func (s *dataPages) document(ctx context.Context, v *visit) (*page, error) {
 			d.Raw = pretty(row[name])
 			continue
 		}
-		d.Fields = append(d.Fields, documentField{name, value(row[name])})
+		d.Fields = append(d.Fields, documentField{name, shownValue(row[name])})
 	}
-	if err := d.history(ctx, v); err != nil {
+	if err := d.history(ctx, v, account); err != nil {
 		d.Unread = message(err)
 	}
-	path := "/api/v1/documents/" + url.PathEscape(kind) + "/" + url.PathEscape(id) + "?" + url.Values{"account": {d.Account}}.Encode()
+	path := "/api/v1/documents/" + url.PathEscape(kind) + "/" + url.PathEscape(id) + "?" + url.Values{"account": {account}}.Encode()
 	d.Same = []sameAs{
 		{"curl", "curl " + s.auth(v) + quoted(s.address(v, path))},
-		{"Command line", "sluice doc get " + quoted(kind) + " " + quoted(id) + " --account " + quoted(d.Account) + " --raw"},
+		{"Command line", "sluice doc get " + quoted(kind) + " " + quoted(id) + " --account " + quoted(account) + " --raw"},
 		{"SQL", "SELECT * FROM " + kind + " WHERE account = " + literal(d.Account) + " AND id = " + literal(id)},
 	}
 	return &page{Title: short(d.Title, 80), Template: "document.html", Nav: "data", Data: d}, nil
@@ -164,7 +188,7 @@ func webAddress(text string) string {
 }
 
 // history finds what the feed of changes tells of the document.
-func (d *documentData) history(ctx context.Context, v *visit) error {
+func (d *documentData) history(ctx context.Context, v *visit, account string) error {
 	end, err := v.Changes(ctx, client.ChangeFilter{After: "now", Limit: 1})
 	if err != nil {
 		return err
@@ -172,7 +196,7 @@ func (d *documentData) history(ctx context.Context, v *visit) error {
 	from := max(end.Oldest-1, end.Newest-historyLooked, 0)
 	d.Looked = from > max(end.Oldest-1, 0)
 	found, err := v.Changes(ctx, client.ChangeFilter{
-		After: client.PositionOf(from), Kinds: []string{d.Kind}, Accounts: []string{d.Account}, IDs: []string{d.ID}, Limit: 1000,
+		After: client.PositionOf(from), Kinds: []string{d.Kind}, Accounts: []string{account}, IDs: []string{d.ID}, Limit: 1000,
 	})
 	slices.Reverse(found.Items)
 	d.History = found.Items[:min(len(found.Items), listLimit)]

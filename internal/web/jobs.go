@@ -3,12 +3,15 @@ package web
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sluice/internal/client"
 	"sluice/internal/domain"
 	"sluice/internal/httpapi/wire"
+	"sluice/internal/state"
 )
 
 // jobStates are those of jobs, in their order.
@@ -18,8 +21,10 @@ func (s *site) jobs(ctx context.Context, v *visit) (*page, error) {
 	d := struct {
 		Jobs                                                   []wire.Job
 		Account, Run, Type, Status, Error, Next, Retry, Cancel string
-		States, Causes                                         []string
-		Filtered                                               bool
+		// Only says why something that is done to many jobs is not offered.
+		Only           string
+		States, Causes []string
+		Filtered       bool
 	}{
 		Account: v.query("account"), Run: v.query("run"), Type: v.query("type"), Status: v.query("status"), Error: v.query("error"),
 		States: jobStates, Causes: strings.Split(strings.ReplaceAll(domain.FailureKindNames(), " and ", ", "), ", "),
@@ -35,6 +40,9 @@ func (s *site) jobs(ctx context.Context, v *visit) (*page, error) {
 	if d.Status != "" {
 		f.Status = []string{d.Status}
 	}
+	if d.Status != "" && !slices.Contains(jobStates, d.Status) {
+		return nil, noState(d.Status, jobStates)
+	}
 	list, err := v.Jobs(ctx, f)
 	if err != nil && (d.Account == "" || domain.CodeOf(err) != domain.CodeNotFound) {
 		return nil, err
@@ -42,9 +50,35 @@ func (s *site) jobs(ctx context.Context, v *visit) (*page, error) {
 	d.Jobs, d.Next = list.Items, s.nextPage(v, list.NextCursor)
 	// What is retried or canceled is what the page shows: failed jobs, or those that
 	// have not ended, of the same filter.
-	matching := url.Values{"account": {d.Account}, "run": {d.Run}, "type": {d.Type}, "error": {d.Error}}.Encode()
-	d.Retry, d.Cancel = "/confirm/retry-jobs?"+matching, "/confirm/cancel-jobs?"+matching
+	matching := url.Values{}
+	for _, f := range []field{{"account", d.Account}, {"run", d.Run}, {"type", d.Type}, {"error", d.Error}, {"status", d.Status}} {
+		if f.Value != "" {
+			matching.Set(f.Name, f.Value)
+		}
+	}
+	if d.Status == "" || d.Status == domain.JobFailed.String() {
+		d.Retry = "/confirm/retry-jobs?" + matching.Encode()
+	}
+	if d.Status == "" || slices.Contains(unfinished(), d.Status) {
+		d.Cancel = "/confirm/cancel-jobs?" + matching.Encode()
+	}
+	switch {
+	case d.Retry == "" && d.Cancel == "":
+		d.Only = "What is " + words(d.Status) + " has ended: it is neither retried nor canceled."
+	case d.Retry == "":
+		d.Only = "Only failed jobs are retried, and these are " + words(d.Status) + "."
+	case d.Cancel == "":
+		d.Only = "Only jobs that have not ended are canceled, and these have failed."
+	}
 	return &page{Title: "Jobs", Template: "jobs.html", Nav: "jobs", Every: 5, Data: d}, nil
+}
+
+// unfinished are the states of jobs that can be canceled.
+func unfinished() (names []string) {
+	for _, status := range state.Unfinished() {
+		names = append(names, status.String())
+	}
+	return names
 }
 
 func (s *site) job(ctx context.Context, v *visit) (*page, error) {
@@ -70,9 +104,13 @@ func (s *site) job(ctx context.Context, v *visit) (*page, error) {
 		d.Run = &run.Run
 		if job.Status == domain.JobReady || job.Status == domain.JobPaused {
 			for _, w := range run.Waits {
-				text := why(w.Reason)
+				text := bucketOf(w.Lane) + why(w.Reason)
 				if !w.Until.IsZero() {
-					text += " until " + w.Until.UTC().Format("15:04:05 UTC")
+					layout := "15:04:05 UTC"
+					if w.Until.Sub(v.now) > 24*time.Hour {
+						layout = "2006-01-02 15:04:05 UTC"
+					}
+					text += " until " + w.Until.UTC().Format(layout)
 				}
 				d.Waits = append(d.Waits, text)
 			}
@@ -101,8 +139,25 @@ func jobsRequest(f url.Values) (wire.JobsRequest, error) {
 			return q, err
 		}
 	}
-	q.All = q.Account == "" && q.Type == "" && q.Error == "" && q.Run == 0
+	q.All = f.Get("status") == "" && q.Account == "" && q.Type == "" && q.Error == "" && q.Run == 0
 	return q, nil
+}
+
+// onlyFailed refuses to retry jobs in another state than the one that can be.
+func onlyFailed(f url.Values) error {
+	if status := f.Get("status"); status != "" && status != domain.JobFailed.String() {
+		return domain.Errorf(domain.CodeInvalid, "only failed jobs are retried, and these are %s", words(status))
+	}
+	return nil
+}
+
+// noState refuses a state that there is not, in the words of the pages.
+func noState(name string, of []string) error {
+	var known []string
+	for _, one := range of {
+		known = append(known, words(one))
+	}
+	return domain.Errorf(domain.CodeInvalid, "there is no state %q; there are %s", short(name, 40), strings.Join(known, ", "))
 }
 
 // batches is how many batches of a thousand one button changes: the rest is asked for
@@ -112,6 +167,9 @@ const batches = 100
 // retryJobs retries all that a form names, a batch after the other.
 func retryJobs(ctx context.Context, v *visit, f url.Values) (string, error) {
 	q, err := jobsRequest(f)
+	if err == nil {
+		err = onlyFailed(f)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -129,12 +187,12 @@ func cancelJobs(ctx context.Context, v *visit, f url.Values) (string, error) {
 	}
 	return inBatches("canceled", func(cursor string) (wire.BulkAnswer, error) {
 		q.Cursor = cursor
-		return v.CancelJobs(ctx, wire.CancelJobsRequest{JobsRequest: q, Reason: "canceled on the dashboard"})
+		return v.CancelJobs(ctx, wire.CancelJobsRequest{JobsRequest: q, Status: f.Get("status"), Reason: "canceled on the dashboard"})
 	})
 }
 
 func cancelRuns(ctx context.Context, v *visit, f url.Values) (string, error) {
-	q := wire.RunsRequest{Account: f.Get("account"), All: f.Get("account") == "", Reason: "canceled on the dashboard"}
+	q := wire.RunsRequest{Account: f.Get("account"), Status: f.Get("status"), All: f.Get("account")+f.Get("status") == "", Reason: "canceled on the dashboard"}
 	return inBatches("canceled", func(cursor string) (wire.BulkAnswer, error) {
 		q.Cursor = cursor
 		return v.CancelRuns(ctx, q)

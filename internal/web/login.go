@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -82,10 +83,21 @@ func (s *site) loginPage(w http.ResponseWriter, r *http.Request) {
 	s.showLogin(w, r, http.StatusOK, "")
 }
 
+// loginData is what the page to log in shows.
+type loginData struct {
+	Next, Wrong string
+	// Again is when wrong tokens are taken again; zero unless there were too many.
+	Again time.Time
+	// Lost is a form that was sent when the login had ended, so that it comes back.
+	Lost *lostForm
+}
+
 func (s *site) showLogin(w http.ResponseWriter, r *http.Request, status int, wrong string) {
-	s.render(w, r, status, &page{
-		Title: "Log in", Template: "login.html", Bare: true, Data: map[string]any{"Next": local(r.FormValue("next")), "Wrong": wrong},
-	}, nil)
+	d := &loginData{Next: local(r.FormValue("next")), Wrong: wrong, Lost: lostOf(r.PostForm)}
+	if seconds, err := strconv.Atoi(w.Header().Get("Retry-After")); err == nil && status == http.StatusTooManyRequests {
+		d.Again = s.Now().Add(time.Duration(seconds) * time.Second)
+	}
+	s.render(w, r, status, &page{Title: "Log in", Template: "login.html", Bare: true, Data: d}, nil)
 }
 
 // login tries a token; the API counts those that are wrong.
@@ -109,6 +121,10 @@ func (s *site) login(w http.ResponseWriter, r *http.Request) {
 		s.showLogin(w, r, calls.status(w, err), message(err))
 		return
 	}
+	if lost := lostOf(r.PostForm); lost != nil {
+		lostForms{s}.giveBack(w, withLogin(r, token), lost)
+		return
+	}
 	s.redirect(w, r, local(r.PostFormValue("next")))
 }
 
@@ -130,7 +146,8 @@ func (s *site) fromOwnPage(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	most := int64(largestForm)
-	if r.URL.Path == "/act/"+addsSource {
+	// A form that was lost with its login is as large at the login.
+	if r.URL.Path == "/act/"+addsSource || r.URL.Path == "/login" {
 		most = largestFile
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, most)

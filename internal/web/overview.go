@@ -187,16 +187,28 @@ func rations(ctx context.Context, v *visit, most int, named bool) (all []ration,
 	}
 	for i := range q.Items {
 		w := q.Items[i]
-		if len(w.Logins) == 0 && named {
+		if len(w.Logins) == 0 && named && !ofWholeSource(w) {
 			continue
 		}
-		name := strings.Join(w.Logins[:min(len(w.Logins), 2)], ", ")
-		if len(w.Logins) > 2 {
-			name += " and others"
-		}
-		all = append(all, ration{w, cmp.Or(name, "no account ("+short(w.Owner, 6)+")")})
+		all = append(all, ration{w, ownerName(w)})
 	}
 	return all, q.NextCursor != "", nil
+}
+
+// ofWholeSource says whether a source counts for everybody: then it is its own owner.
+func ofWholeSource(w wire.QuotaWindow) bool { return w.Owner == w.Bucket }
+
+// ownerName is whose a ration is, for people, on every page.
+func ownerName(w wire.QuotaWindow) string {
+	switch n := len(w.Logins); {
+	case ofWholeSource(w):
+		return w.Bucket + " (whole source)"
+	case n == 0:
+		return "no account (" + short(w.Owner, 6) + ")"
+	case n > 2:
+		return strings.Join(w.Logins[:2], ", ") + " and others"
+	}
+	return strings.Join(w.Logins, ", ")
 }
 
 // checks is what the service needs, and whether it works.

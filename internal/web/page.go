@@ -118,7 +118,7 @@ func (s *site) page(show view) http.Handler {
 
 // visit finds out who looks.
 func (s *site) visit(r *http.Request) (*visit, error) {
-	key := r.PostFormValue("key")
+	key := r.PostFormValue(onceField)
 	if r.PathValue("name") == makesToken {
 		// An answer with a key is kept to be given again, and this one is a secret.
 		key = ""
@@ -162,8 +162,21 @@ func (s *site) fail(w http.ResponseWriter, r *http.Request, v *visit, err error)
 	s.render(w, r, status, errorPage("That did not work", err, v), v)
 }
 
+// errorData is what a page shows in the place of another.
+type errorData struct {
+	Text string
+	Code domain.Code
+	// List is the page that has lists of such things, and Name what it is called; the
+	// first page if there is none.
+	List, Name string
+}
+
 func errorPage(title string, err error, v *visit) *page {
-	return &page{Title: title, Template: "error.html", Bare: v == nil || v.who.Role == "", Data: map[string]any{"Text": message(err), "Code": domain.CodeOf(err)}}
+	d := errorData{Text: message(err), Code: domain.CodeOf(err), List: "/", Name: "Overview"}
+	if v != nil {
+		d.List, d.Name = listOf(v.r.URL.Path)
+	}
+	return &page{Title: title, Template: "error.html", Bare: v == nil || v.who.Role == "", Data: d}
 }
 
 // liveHeader marks a request of the script for the page that it shows already.
@@ -177,7 +190,7 @@ func (s *site) render(w http.ResponseWriter, r *http.Request, status int, p *pag
 		p.Open = v.who.Actor == access.ActorAnonymous
 	}
 	if p.refused = refusedOf(r); p.refused != nil {
-		p.Flash = &flash{p.refused.text, true}
+		p.Flash = &flash{p.refused.text, p.refused.status != http.StatusOK}
 		if status == http.StatusOK {
 			status = p.refused.status
 		}
@@ -213,13 +226,6 @@ func (s *site) parse() map[string]*template.Template {
 		}
 	}
 	return all
-}
-
-func message(err error) string {
-	if err == nil {
-		return ""
-	}
-	return strings.ReplaceAll(err.Error(), ownAddress, "the service")
 }
 
 // statusOf is the status of a page that shows an error.

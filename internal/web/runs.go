@@ -10,6 +10,7 @@ import (
 
 	"sluice/internal/client"
 	"sluice/internal/domain"
+	"sluice/internal/engine"
 	"sluice/internal/httpapi/wire"
 	"sluice/internal/state"
 )
@@ -23,12 +24,18 @@ func (s *site) runs(ctx context.Context, v *visit) (*page, error) {
 		Account, Status, Next string
 		Active, Filtered      bool
 		States                []string
+		// Ended says that nothing of what is shown can be canceled.
+		Ended bool
 	}{Account: v.query("account"), Status: v.query("status"), Active: v.query("active") != "", States: runStates}
 	d.Filtered = d.Account != "" || d.Status != "" || d.Active || v.query("cursor") != ""
 	f := client.RunFilter{Account: d.Account, Active: d.Active, Page: client.Page{Cursor: v.query("cursor"), Limit: listLimit}}
 	if d.Status != "" {
 		f.Status = []string{d.Status}
 	}
+	if d.Status != "" && !slices.Contains(runStates, d.Status) {
+		return nil, noState(d.Status, runStates)
+	}
+	d.Ended = d.Status != "" && !slices.ContainsFunc(engine.ActiveRuns(), func(s domain.RunStatus) bool { return s.String() == d.Status })
 	list, err := v.Runs(ctx, f)
 	if err != nil && (d.Account == "" || domain.CodeOf(err) != domain.CodeNotFound) {
 		return nil, err

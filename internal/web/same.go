@@ -2,7 +2,10 @@ package web
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"sluice/internal/document"
@@ -17,7 +20,20 @@ func (s *site) address(v *visit, path string) string {
 	if encrypted(v.r) {
 		scheme = "https"
 	}
-	return (&url.URL{Scheme: scheme, Host: v.r.Host}).String() + s.Prefix + path
+	return (&url.URL{Scheme: scheme, Host: hostOf(v.r, s.TrustedProxies)}).String() + s.Prefix + path
+}
+
+// hostOf is what a browser calls the service: a proxy that is trusted says it, as it does
+// of the forms that it passes on.
+func hostOf(r *http.Request, proxies []netip.Prefix) string {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	trusted := err == nil && slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(from.Addr().Unmap().WithZone("")) })
+	// Of several proxies the first was asked by the browser.
+	host, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Host"), ",")
+	if host = strings.TrimSpace(host); !trusted || host == "" || strings.Trim(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]") != "" {
+		return r.Host
+	}
+	return host
 }
 
 // auth is how curl shows a token, where one is needed.
@@ -60,6 +76,13 @@ func statement(kind *document.Declaration, filter map[string]string) string {
 		{"state", " = ", document.FromState}, {"created_from", " >= ", document.FromCreatedAt}, {"created_until", " < ", document.FromCreatedAt},
 	} {
 		text := filter[f.name]
+		if f.name == "account" {
+			// Tables have logins alone.
+			_, login, named := strings.Cut(text, ":")
+			if named {
+				text = login
+			}
+		}
 		if text == "" {
 			continue
 		}

@@ -143,6 +143,11 @@ func (s *cookies) begin(w http.ResponseWriter, r *http.Request, token string) er
 		return err
 	}
 	s.setCookie(w, r, sessionCookie, string(secret), sessionLasts)
+	// The login that this one takes the place of ends: nobody logs it out any more. A
+	// store that fails here has one that ends by itself.
+	if before := sessionOf(r).name; before != "" {
+		_, _ = s.sessions.Remove(r.Context(), record.Session, before)
+	}
 	return nil
 }
 

@@ -29,7 +29,7 @@ func (s *shown) functions() template.FuncMap {
 		"link": s.link, "asset": func(name string) string { return s.prefix + s.assets[name] }, "at": s.at, "until": s.until, "ago": func(t time.Time) string { return span(s.now().Sub(t)) },
 		"n": number, "seconds": func(s *float64) string { return span(time.Duration(*s * float64(time.Second))) }, "span": span, "bytes": bytesText, "tone": tone, "runtone": runTone, "lost": lost, "percent": percent, "pretty": pretty, "short": short,
 		"words": words, "list": func(items ...any) []any { return items }, "key": newKey, "join": strings.Join,
-		"dict": dict, "params": params, "value": value, "why": why, "bucket": bucketOf, "share": share, "left": leftTone, "timed": s.timed, "minus": func(a, b int64) int64 { return a - b }, "count": counted, "instant": instantText, "float": func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
+		"dict": dict, "params": params, "value": shownValue, "visible": domain.PrintableLines, "said": inPageWords, "tries": tries, "numeric": numeric, "instantly": func(column string) bool { return strings.HasSuffix(column, "_at") }, "plain": plainRation, "stored": func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }, "late": lateness, "millis": func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }, "why": why, "bucket": bucketOf, "share": share, "left": leftTone, "timed": s.timed, "minus": func(a, b int64) int64 { return a - b }, "count": counted, "instant": instantText, "float": func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
 	}
 }
 
@@ -121,6 +121,14 @@ func pair(a int, unit string, b int, smaller string) string {
 		return strconv.Itoa(a) + " " + unit
 	}
 	return strconv.Itoa(a) + " " + unit + " " + strconv.Itoa(b) + " " + smaller
+}
+
+// lateness is how late something fired, with tenths of what a machine does.
+func lateness(ms float64) string {
+	if ms >= 1000 {
+		return strconv.FormatFloat(ms/1000, 'f', 1, 64) + " s"
+	}
+	return strconv.FormatFloat(ms, 'f', 1, 64) + " ms"
 }
 
 // number has groups of three digits, with narrow spaces.
@@ -285,9 +293,9 @@ func words(v any) string {
 func pretty(raw json.RawMessage) string {
 	var out bytes.Buffer
 	if len(raw) == 0 || json.Indent(&out, raw, "", "  ") != nil {
-		return string(raw)
+		return domain.PrintableJSON(string(raw))
 	}
-	return out.String()
+	return domain.PrintableJSON(out.String())
 }
 
 func short(text string, most int) string {
@@ -326,6 +334,23 @@ func value(raw json.RawMessage) string {
 	return string(raw)
 }
 
+// shownValue is a value of JSON as people see it: what would turn the direction of
+// writing, or could not be seen, is an escape.
+func shownValue(raw json.RawMessage) string { return domain.PrintableLines(value(raw)) }
+
+// tries is how often something was tried.
+func tries(n any) string {
+	if number(n) == "1" {
+		return "one try"
+	}
+	return number(n) + " tries"
+}
+
+// numeric says whether a value of JSON is a number.
+func numeric(raw json.RawMessage) bool {
+	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
+}
+
 // counted is a number of things.
 func counted(n any, thing string) string {
 	text := number(n)
@@ -337,7 +362,7 @@ func counted(n any, thing string) string {
 
 // instantText is a value of JSON; an instant to the minute.
 func instantText(raw json.RawMessage) string {
-	text := value(raw)
+	text := shownValue(raw)
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return t.UTC().Format("2006-01-02 15:04")
 	}

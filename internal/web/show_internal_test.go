@@ -40,3 +40,24 @@ func TestGauges(t *testing.T) {
 		}
 	}
 }
+
+// TestOneFormatEach of lateness, rations and the numbers of axes.
+func TestOneFormatEach(t *testing.T) {
+	for ms, want := range map[float64]string{0: "0.0 ms", 1.84: "1.8 ms", 999: "999.0 ms", 1500: "1.5 s"} {
+		if got := lateness(ms); got != want {
+			t.Errorf("%v ms: %s", ms, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"core: 5000 every 1h0m0s": "core: 5000 every 1h", "1 calls every 1m0s": "1 call every 1m", "20000000 every 1h30m0s": "20\u202f000\u202f000 every 1h30m", "11 calls": "11 calls", "a: 5 calls, for [/groups/*/projects /x]": "a: 5 calls, for /groups/*/projects /x",
+	} {
+		if got := plainRation(text); got != want {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	for v, want := range map[float64]string{9999: "9\u202f999", 12_000: "12 k", 2.5e6: "2.5 M", 3e12: "3.0 T", 4e15: "4.0 P", 1e19: "1e+19"} {
+		if got := axisNumber(v); got != want {
+			t.Errorf("%v: %s", v, got)
+		}
+	}
+}

@@ -73,11 +73,7 @@ func (s *site) source(ctx context.Context, v *visit) (*page, error) {
 	}
 	for _, w := range quota.Items {
 		if buckets[w.Bucket] {
-			name := short(w.Owner, 12)
-			if len(w.Logins) > 0 {
-				name = w.Logins[0]
-			}
-			d.Windows = append(d.Windows, ration{w, name})
+			d.Windows = append(d.Windows, ration{w, ownerName(w)})
 		}
 	}
 	return &page{Title: "Source " + of.Title, Template: "source.html", Nav: "sources", Every: 10, Data: d}, nil

@@ -93,7 +93,10 @@ func latenessOf(done []timer.Completion) []column {
 
 func setTimer(ctx context.Context, v *visit, f url.Values) (string, error) {
 	req := wire.TimerRequest{ID: strings.TrimSpace(f.Get("id")), Webhook: strings.TrimSpace(f.Get("webhook"))}
-	req.At, req.In = instant(f.Get("when"))
+	var err error
+	if req.At, req.In, err = instant(f.Get("when")); err != nil {
+		return "", err
+	}
 	if payload := strings.TrimSpace(f.Get("payload")); payload != "" {
 		if !json.Valid([]byte(payload)) {
 			return "", domain.Errorf(domain.CodeInvalid, "the payload is not JSON: write texts in quotes, such as \"hello\"")
@@ -105,16 +108,22 @@ func setTimer(ctx context.Context, v *visit, f url.Values) (string, error) {
 }
 
 // instant reads when: how long from now, or a time.
-func instant(text string) (at, in string) {
+func instant(text string) (at, in string, err error) {
 	text = strings.TrimSpace(text)
-	if _, err := time.ParseDuration(text); err == nil {
-		return "", text
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return "", text, nil
 	}
-	return text, ""
+	if _, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return text, "", nil
+	}
+	return "", "", domain.Errorf(domain.CodeInvalid, "When is neither a while from now, such as 5m or 1h30m, nor a date with its time and zone, such as 2026-12-01T09:00:00Z")
 }
 
 func moveTimer(ctx context.Context, v *visit, f url.Values) (string, error) {
-	at, in := instant(f.Get("when"))
+	at, in, err := instant(f.Get("when"))
+	if err != nil {
+		return "", err
+	}
 	t, err := v.RescheduleTimer(ctx, f.Get("id"), wire.InstantRequest{At: at, In: in})
 	return "Timer " + t.ID + " was moved", err
 }

@@ -21,6 +21,7 @@ import (
 	"html/template"
 	"maps"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"path"
 	"strings"
@@ -38,6 +39,8 @@ type Options struct {
 	// Prefix is the path under which a proxy serves the program, such as /sluice; ""
 	// for none.
 	Prefix string
+	// TrustedProxies are whose word is taken for where browsers reach the service.
+	TrustedProxies []netip.Prefix
 	// Version is shown on the pages.
 	Version string
 	// Sources are what can be collected.

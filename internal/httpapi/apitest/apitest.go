@@ -79,7 +79,7 @@ func Start(t testing.TB, o Options) *Service {
 	}
 	handler := httpapi.New(httpapi.Deps{
 		Orchestrator: s.Engine, Observer: s.Engine, Reader: s.State, Quota: s.Quota,
-		Statistics: s.Statistics, Documents: s.Documents, Feed: s.Feed, Finder: s.Finder, Lister: s.Lister, Queries: s.Queries, Sources: []source.Description{github.Describe()}, Catalogue: s.Catalogue(),
+		Statistics: s.Statistics, Documents: s.Documents, Feed: s.Feed, Finder: s.Finder, Lister: s.Lister, Queries: s.Queries, Sources: []source.Description{github.Describe(), {Name: "noop", Title: "Noop"}}, Catalogue: s.Catalogue(),
 		Metrics: scraped, Keys: s.Keys, Lifecycle: s.Lifecycle, Log: log, Tokens: s.Tokens, Audit: audit,
 	}, httpapi.Options{APIToken: o.APIToken, Version: "test"})
 	server := httptest.NewUnstartedServer(nil)

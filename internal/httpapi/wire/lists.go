@@ -151,7 +151,7 @@ type JobsRequest struct {
 	All     bool   `json:"all,omitempty" doc:"Needed if nothing else restricts it"`
 	Run     int64  `json:"run,omitempty" minimum:"1" doc:"Only of this run"`
 	Account string `json:"account,omitempty" maxLength:"200" doc:"Only of this account: its id or its login"`
-	Source  string `json:"source,omitempty" maxLength:"50" doc:"Where a login is looked up"`
+	Source  string `json:"source,omitempty" maxLength:"50" doc:"Where a login is looked up; at every source unless given"`
 	Type    string `json:"type,omitempty" maxLength:"255" doc:"Only of this type, such as REPO_ISSUES"`
 	Error   string `json:"error,omitempty" maxLength:"32" doc:"Only those that failed for this reason, such as server or timeout"`
 	DryRun  bool   `json:"dry_run,omitempty" doc:"Only say how many: up to 5,000 are counted with each request"`
@@ -162,6 +162,7 @@ type JobsRequest struct {
 // CancelJobsRequest names unfinished jobs by what they have in common.
 type CancelJobsRequest struct {
 	JobsRequest
+	Status string `json:"status,omitempty" enum:"READY,RUNNING,PAUSED" doc:"Only in this state"`
 	Reason string `json:"reason,omitempty" maxLength:"500" doc:"Why, for people"`
 }
 
@@ -169,7 +170,7 @@ type CancelJobsRequest struct {
 type RunsRequest struct {
 	All     bool   `json:"all,omitempty" doc:"Needed if nothing else restricts it"`
 	Account string `json:"account,omitempty" maxLength:"200" doc:"Only of this account: its id or its login"`
-	Source  string `json:"source,omitempty" maxLength:"50" doc:"Where a login is looked up"`
+	Source  string `json:"source,omitempty" maxLength:"50" doc:"Where a login is looked up; at every source unless given"`
 	Status  string `json:"status,omitempty" enum:"CREATED,PLANNING,RUNNING,FINALIZING" doc:"Only in this state"`
 	Reason  string `json:"reason,omitempty" maxLength:"1000" doc:"Shown wherever the effect is visible"`
 	DryRun  bool   `json:"dry_run,omitempty" doc:"Only say how many"`

@@ -129,6 +129,11 @@ func (b *browserTab) do(actions ...chromedp.Action) {
 func (b *browserTab) goTo(path string) {
 	b.t.Helper()
 	b.do(chromedp.Navigate(b.base+path), chromedp.WaitReady("main", chromedp.ByQuery))
+	var twice string
+	b.do(chromedp.Evaluate(`[...document.forms].map((form) => [...form.elements].map((e) => e.name).filter((name, i, all) => name && all.indexOf(name) !== i)).flat().join(" ")`, &twice))
+	if twice != "" {
+		b.t.Errorf("%s has a form with two fields of the name %s", path, twice)
+	}
 }
 
 // sees waits until the page says something.

@@ -64,11 +64,13 @@ func TestDashboard(t *testing.T) {
 	t.Run("a source is added, tried out and removed", func(t *testing.T) { addsSources(t, w, b) })
 	t.Run("texts of others do nothing", func(t *testing.T) { inert(t, w, b) })
 	t.Run("a tab that nobody sees has no stream", func(t *testing.T) { unseen(t, b) })
+	t.Run("an account that is paused elsewhere", func(t *testing.T) { pausedElsewhere(t, w, b, logins[0]) })
 	t.Run("an account is paused, planned and purged", func(t *testing.T) { looksAfter(t, w, b, logins[1]) })
 	t.Run("phones need not scroll sideways", func(t *testing.T) { fitsPhones(t, b, logins[0]) })
 	t.Run("pause", func(t *testing.T) { paused(t, b) })
 	b.t = t
 	b.wasQuiet()
+	t.Run("a service that is away", func(t *testing.T) { away(t, b) })
 	t.Run("who may only read cannot act", func(t *testing.T) { readsOnly(t, w) })
 	t.Run("logging out ends it everywhere", func(t *testing.T) { loggedOut(t, w) })
 }
@@ -201,6 +203,12 @@ func fresh(t *testing.T, w *world, b *browserTab) {
 	b.fill("[name=key]", "item-equipment:"+w.game.Ocids()[0])
 	b.press(".filters button")
 	b.do(chromedp.PollFunction(`() => document.querySelector("#part-answer .badge")?.innerText.toLowerCase() === "fresh"`, nil, chromedp.WithPollingTimeout(patience)))
+	b.sees("character_class")
+	// What is asked for once more is the key that the page shows: nothing else dies.
+	b.press(`form[action$="/act/refresh"] button`)
+	b.sees("item-equipment:" + w.game.Ocids()[0] + ": ")
+	b.goTo("/refresh")
+	b.press(`p a[href*="` + w.game.Ocids()[0] + `"]`)
 	b.sees("character_class")
 }
 

@@ -62,6 +62,9 @@ func proxied(t *testing.T, w *world, strips bool) {
 	b.sees("Timer egg is set")
 	b.do(chromedp.PollFunction(`() => document.querySelector("#part-done").innerText.includes("egg")`, nil, chromedp.WithPollingTimeout(patience)))
 	b.goTo("/sluice/data?kind=issues")
+	if command := b.says("#same-0"); !strings.Contains(command, proxy.URL+"/sluice/api/v1/documents/issues") {
+		t.Errorf("what is to be copied names another host: %s", command)
+	}
 	b.press("#documents a")
 	b.sees("As the upstream sent it")
 	var lines int
@@ -70,6 +73,15 @@ func proxied(t *testing.T, w *world, strips bool) {
 	if lines < 2 {
 		t.Errorf("the download has %d lines", lines)
 	}
+	for _, page := range []string{"docs", "docs/problems"} {
+		b.goTo("/sluice/" + page)
+		if !b.is(`document.styleSheets.length === 1 && document.styleSheets[0].cssRules.length > 0`) {
+			t.Errorf("%s has no style", page)
+		}
+	}
+	b.press(`a[href$="docs"]`)
+	b.sees("The API of Sluice")
+	b.goTo("/sluice/runs")
 	b.press(`form[action$="/logout"] button`)
 	if !b.is(`location.pathname === "/sluice/login"`) {
 		t.Error("logging out leads elsewhere")

@@ -144,3 +144,25 @@ func looksAfter(t *testing.T, w *world, b *browserTab, login string) {
 		t.Error("its documents are still there")
 	}
 }
+
+// away: of a service that is not reached a page says since when, and counts no further.
+func away(t *testing.T, b *browserTab) {
+	b.t = t
+	b.goTo("/")
+	b.sees("Overview")
+	b.do(network.EmulateNetworkConditions(true, 0, -1, -1))
+	b.do(chromedp.PollFunction(`() => document.querySelector("#outage[role=status]")?.innerText.includes("has not been reached since")`, nil, chromedp.WithPollingTimeout(patience)))
+	b.do(network.EmulateNetworkConditions(false, 0, -1, -1))
+	b.do(chromedp.PollFunction(`() => document.querySelector("#outage") === null`, nil, chromedp.WithPollingTimeout(patience)))
+}
+
+// pausedElsewhere has an account paused over the API: its page says so by itself.
+func pausedElsewhere(t *testing.T, w *world, b *browserTab, login string) {
+	b.t = t
+	b.goTo("/accounts/" + login)
+	b.do(chromedp.PollFunction(`() => document.querySelector("#part-head form[action$='/pause-account']") !== null`, nil, chromedp.WithPollingTimeout(patience)))
+	w.ask("/api/v1/accounts/"+login+"/pause", map[string]string{"reason": "a holiday"})
+	b.do(chromedp.PollFunction(`() => document.querySelector("#part-head .badge").innerText === "paused" && document.querySelector("#part-head button[disabled]") !== null`, nil, chromedp.WithPollingTimeout(patience)))
+	w.ask("/api/v1/accounts/"+login+"/resume", nil)
+	b.do(chromedp.PollFunction(`() => document.querySelector("#part-head form[action$='/start-run']") !== null`, nil, chromedp.WithPollingTimeout(patience)))
+}

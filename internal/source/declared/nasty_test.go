@@ -272,3 +272,19 @@ func TestHeadersThatContradict(t *testing.T) {
 		}
 	}
 }
+
+// TestTargetsAreSeen refuses names that no page could show.
+func TestTargetsAreSeen(t *testing.T) {
+	src, err := declared.New(load(t, bare), declared.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, login := range []string{"\u200b", "\u202e\u2066", "\u3164", "\u00a0"} {
+		if err := src.CheckLogin(login); domain.CodeOf(err) != domain.CodeInvalid {
+			t.Errorf("%+q: %v", login, err)
+		}
+	}
+	if err := src.CheckLogin("한글"); err != nil {
+		t.Error(err)
+	}
+}

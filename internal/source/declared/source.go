@@ -181,6 +181,8 @@ func (s *Source) CheckLogin(login string) error {
 		wrong = "it is longer than 200 characters"
 	case strings.ContainsFunc(login, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }):
 		wrong = "it has spaces or characters that cannot be printed"
+	case domain.Unseen(login):
+		wrong = "nothing of it can be seen"
 	case strings.HasPrefix(login, "/") || strings.HasSuffix(login, "/") || strings.Contains("/"+login+"/", "/../") || strings.Contains("/"+login+"/", "/./"):
 		wrong = "it leads out of a path"
 	}

@@ -14,6 +14,9 @@
   let paused = sessionStorage.getItem("paused") === "1";
   let source = null;
   let broken = false;
+  // When the service was last heard of, and since when it has not been reached.
+  let heard = Date.now();
+  let lostAt = 0;
   let pending = false;
   let fetching = false;
   // A form is on its way: what the page shows may be gone by now.
@@ -30,6 +33,24 @@
     button.classList.toggle("broken", broken && !paused);
     text.textContent = paused ? "paused" : broken ? "reconnecting" : "live";
     button.title = paused ? "Go on" : "Pause";
+  }
+
+  // reached says whether the service answers. While it does not, a bar says so, and
+  // nothing counts on: what the page shows is from when it last did.
+  function reached(yes) {
+    if (yes) heard = Date.now();
+    if (yes === !lostAt) return;
+    lostAt = yes ? 0 : heard;
+    let bar = document.getElementById("outage");
+    if (!bar && !yes) {
+      bar = document.createElement("p");
+      bar.id = "outage";
+      bar.className = "flash bad";
+      bar.setAttribute("role", "status");
+      document.getElementById("main").prepend(bar);
+    }
+    if (yes) { bar?.remove(); return; }
+    bar.textContent = `The service has not been reached since ${new Date(lostAt).toTimeString().slice(0, 8)}; what stands here is from then.`;
   }
 
   // inUse says whether exchanging a part would take something from whoever uses it.
@@ -56,10 +77,13 @@
     try {
       const answer = await fetch(here, { headers: { Accept: "text/html", "X-Sluice-Live": "1" }, cache: "no-store" });
       if (answer.status === 401) { location.reload(); return; }
+      // A proxy before it may answer in its place; what is its own has its policy.
+      reached(answer.status < 500 || answer.headers.has("Content-Security-Policy"));
       if (answer.ok) exchange(new DOMParser().parseFromString(await answer.text(), "text/html"));
       if (!source) { broken = !answer.ok; show(); }
     } catch {
       broken = true;
+      reached(false);
       show();
     } finally {
       fetching = false;
@@ -104,16 +128,18 @@
     if (!stream || source || paused || document.hidden) return;
     source = new EventSource(stream);
     const mine = source;
-    source.onopen = () => { broken = false; show(); soon(); };
+    source.onopen = () => { broken = false; reached(true); show(); soon(); };
     source.onerror = () => {
       broken = true;
       show();
+      // A page tells whether the service is gone, or the stream alone has ended.
+      soon();
       if (mine.readyState === EventSource.CLOSED && source === mine) {
         source = null;
         setTimeout(() => { soon(); connect(); }, 5000);
       }
     };
-    for (const name of ["snapshot", "progress", "completion"]) source.addEventListener(name, soon);
+    for (const name of ["snapshot", "progress", "completion"]) source.addEventListener(name, () => { reached(true); soon(); });
   }
 
   function disconnect() {
@@ -132,6 +158,7 @@
   }
 
   function tick() {
+    if (lostAt) return;
     document.querySelectorAll("time[data-until]").forEach((t) => {
       const left = (Date.parse(t.dateTime) - Date.now()) / 1000;
       t.textContent = left > 0 ? `in ${span(left)}` : "now";
@@ -201,6 +228,7 @@
   window.addEventListener("pagehide", disconnect);
   if (every) setInterval(() => { if (!document.hidden) soon(); }, every);
   setInterval(tick, 1000);
+  document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   label(document);
   bind(document);
   connect();

@@ -140,7 +140,7 @@ func TestNobodyIsLedElsewhere(t *testing.T) {
 		h := site(t, "s3cret", web.Options{Prefix: prefix})
 		for _, next := range []string{
 			"//evil.example", "///evil.example", "/\\evil.example", "/\t/evil.example", "/.//evil.example", "/..//evil.example", "/../admin", "/%2e%2e/admin", "/x/../../admin",
-			"https:evil.example", "https://evil.example", "javascript:alert(1)", "data:text/html,x", "/%0d%0aSet-Cookie:x=1", "/%5cevil.example", "/" + strings.Repeat("a", 100_000),
+			"https:evil.example", "https://evil.example", "javascript:alert(1)", "data:text/html,x", "/%0d%0aSet-Cookie:x=1", "/%5cevil.example", "/" + strings.Repeat("a", 40_000),
 		} {
 			w := ask(h, http.MethodPost, prefix+"/login", url.Values{"token": {"s3cret"}, "next": {next}}.Encode())
 			to, err := url.Parse(w.Header().Get("Location"))

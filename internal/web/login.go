@@ -14,6 +14,8 @@ import (
 const (
 	// flashCookie has what is to be said on the next page.
 	flashCookie = "sluice_said"
+	// strangersForm bounds what is read of somebody of whom nobody knows who he is.
+	strangersForm = 64 << 10
 	// largestForm bounds what a form sends.
 	largestForm = 256 << 10
 	// largestFile bounds one with a file of 256 KiB, whose characters are escaped.
@@ -145,17 +147,29 @@ func (s *site) fromOwnPage(w http.ResponseWriter, r *http.Request) bool {
 		s.fail(w, r, nil, domain.Errorf(domain.CodeUnauthorized, "this form was sent by another site, and nothing was done; open the dashboard and try there"))
 		return false
 	}
-	most := int64(largestForm)
-	// A form that was lost with its login is as large at the login.
-	if r.URL.Path == "/act/"+addsSource || r.URL.Path == "/login" {
-		most = largestFile
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, most)
+	r.Body = http.MaxBytesReader(w, r.Body, s.bound(r))
 	if err := r.ParseForm(); err != nil {
 		s.fail(w, r, nil, domain.Errorf(domain.CodeInvalid, "the form cannot be read: %w", err))
 		return false
 	}
 	return true
+}
+
+// bound is how much is read of a form: little before it is known who sends it.
+func (s *site) bound(r *http.Request) int64 {
+	if tokenOf(r) == "" {
+		c, _, err := s.calling(r, "", "")
+		if err == nil {
+			_, err = c.Whoami(r.Context())
+		}
+		if err != nil {
+			return strangersForm
+		}
+	}
+	if r.URL.Path == "/act/"+addsSource {
+		return largestFile
+	}
+	return largestForm
 }
 
 // fromProxied says whether a form comes from a page that a proxy serves under another

@@ -23,6 +23,10 @@ const (
 	lostAction, lostField = "lost", "lost."
 )
 
+// longestLost is how long a text may be that is kept: whoever logs in sends it again, before it
+// is known who that is.
+const longestLost = 16 << 10
+
 // secretFields are what no page may have once it was typed.
 var secretFields = []string{"token", "secret", "password"}
 
@@ -30,7 +34,7 @@ var secretFields = []string{"token", "secret", "password"}
 func lose(action string, form url.Values) *lostForm {
 	f := &lostForm{Action: action, At: local(form.Get("next"))}
 	for _, name := range sortedKeys(form) {
-		if name == "next" || name == onceField || slices.Contains(secretFields, name) {
+		if name == "next" || name == onceField || slices.Contains(secretFields, name) || len(form.Get(name)) > longestLost {
 			continue
 		}
 		f.Fields = append(f.Fields, field{lostField + name, form.Get(name)})

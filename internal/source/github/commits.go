@@ -134,7 +134,7 @@ func (c *call) finishHistory(res *source.Result, k connection) {
 // no part of it any more. A walk over some of it proves nothing: over one
 // author's commits, or up to an instant before the last walk's.
 func (c *call) rewritten(res *source.Result) {
-	if c.p.Start == 0 || c.opt.OnlyOwnCommits || len(c.Cursors) == 0 || c.anchor().Before(c.Since) {
+	if !c.metAll() || c.opt.OnlyOwnCommits || len(c.Cursors) == 0 || c.anchor().Before(c.Since) {
 		return
 	}
 	res.Absences = append(res.Absences, c.notSeen(KindCommit, document.GoneRewritten))

@@ -126,7 +126,7 @@ func (f *feed) goOn(c *call, typ string, p *params, res *source.Result) {
 func (f *feed) end(c *call, typ string, p *params, res *source.Result) {
 	res.Cursors = append(res.Cursors, f.moved(c, typ, p.Lacks)...)
 	if typ == f.sweep {
-		if f.wrap != "" && p.Met == p.Total && p.Start != 0 {
+		if f.wrap != "" && p.Met == p.Total && p.Start != 0 && !p.Partial {
 			res.Absences = append(res.Absences, c.notSeen(f.kind, document.GoneDeleted))
 			if f.children != nil && f.children.wanted(c.opt) {
 				with := c.goneWith(f.children.kind, f.kind)

@@ -145,7 +145,8 @@ type params struct {
 	// Plain marks a walk that asks in the words of older servers: about no lists, and for
 	// short ids.
 	Plain bool `json:"plain,omitempty"`
-	// Partial says that a walk met something whose parts GitHub does not tell.
+	// Partial says that what a walk did not meet may be there: it was sent to another
+	// address, or met something of which GitHub does not tell all.
 	Partial bool `json:"partial,omitempty"`
 	// Met is how many elements of a feed were met.
 	Met int `json:"met,omitempty"`

@@ -89,7 +89,7 @@ func (l *listing) again(c *call, res source.Result, tag string) source.Result {
 	if strings.Count(c.p.Tag, shiftedTag) >= lastTry {
 		return malformed("a listing changes faster than it can be read")
 	}
-	p := params{Repo: c.p.Repo, Org: c.p.Org, At: c.p.At, Told: c.p.Told, Tag: strings.TrimPrefix(c.p.Tag+"."+tag, ".")}
+	p := params{Repo: c.p.Repo, Org: c.p.Org, At: c.p.At, Told: c.p.Told, Partial: c.p.Partial, Tag: strings.TrimPrefix(c.p.Tag+"."+tag, ".")}
 	res.Next = append(res.Next, p.spec(l.typ, c.Job.Resource, p.key(""), BucketCore))
 	return res
 }
@@ -101,7 +101,7 @@ func (l *listing) goOn(c *call, res *source.Result, next *params) {
 		return
 	}
 	res.Cursors = append(res.Cursors, c.cursor(l.typ))
-	if l.lasting || c.p.Start == 0 || !c.p.Full && c.p.page() > 1 {
+	if l.lasting || !c.metAll() || !c.p.Full && c.p.page() > 1 {
 		return
 	}
 	start := unix(c.p.Start)
@@ -131,9 +131,10 @@ func (l *listing) same(_ *Source, c *call) source.Result {
 
 // remember keeps a page for a later run, under the name that it has there. A walk that
 // began anew keeps none: what it found missing may have been seen in the same second,
-// which only a later walk can tell apart.
+// which only a later walk can tell apart. Nor does one at another address, which is not
+// asked first.
 func (l *listing) remember(c *call, res *source.Result, links linked) {
-	if links.etag == "" || c.p.Tag != "" && !byEvent(c.p.Tag) || c.size() != pageSize || c.p.First != 0 {
+	if links.etag == "" || c.p.Partial || c.p.Tag != "" && !byEvent(c.p.Tag) || c.size() != pageSize || c.p.First != 0 {
 		return
 	}
 	plain := params{Page: c.p.Page}

@@ -231,7 +231,11 @@ var outcomes = map[string]outcome{
 	"GraphQL empty repository": {job: CommitStats, reply: reply{status: 200, body: `{"data":{"node":{"defaultBranchRef":null}}}`},
 		verdict: source.Done, cursor: true},
 	"GraphQL redirect": {job: CommitStats, reply: reply{status: 307, header: map[string]string{"Location": "/graphql2"}},
-		verdict: source.Fail, kind: domain.FailureInvalid},
+		verdict: source.Retry, kind: domain.FailureServer, says: "not followed"},
+	"GraphQL redirect of a walk": {job: DiscoverReposPushed, reply: reply{status: 302, header: map[string]string{"Location": "/login"}},
+		verdict: source.Retry, kind: domain.FailureServer, says: "not followed"},
+	"GraphQL redirect to nowhere": {job: CommitStats, reply: reply{status: 302},
+		verdict: source.Retry, kind: domain.FailureServer, says: "not followed"},
 }
 
 func TestEveryAnswerHasItsMeaning(t *testing.T) {

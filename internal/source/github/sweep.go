@@ -45,7 +45,7 @@ func (c *call) sweeps() bool { return c.Job.Type == SweepIssues || c.Job.Type ==
 
 // sweepEnd says, at the end of a sweep, what it did not see.
 func (c *call) sweepEnd(res *source.Result) {
-	if !c.sweeps() || c.p.Start == 0 {
+	if !c.sweeps() || !c.metAll() {
 		return
 	}
 	kind := KindIssue
@@ -63,6 +63,10 @@ func (c *call) sweepEnd(res *source.Result) {
 func (c *call) goneWith(kind document.Kind, others ...document.Kind) document.Absence {
 	return document.Absence{Account: c.Run.AccountID, Repository: c.p.Repo.ID, Kind: kind, Why: document.GoneDeleted, Since: unix(c.p.Start), With: others}
 }
+
+// metAll reports whether a walk over everything met all that is there, as far as it can
+// know: only then does what it did not meet mean anything.
+func (c *call) metAll() bool { return c.p.Start != 0 && !c.p.Partial }
 
 // notSeen is the absence of what a walk over everything of a kind has not met.
 // Everything it met was stored and seen later than it began.

@@ -1,6 +1,7 @@
 package github
 
 import (
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -112,6 +113,45 @@ func TestAnOrganizationInTheEyesOfAnOutsider(t *testing.T) {
 	}
 	if count["team"] != 0 || count["member"] == 0 || count["member"] >= len(truth.Members) || count["repository"] != public {
 		t.Errorf("an outsider collected %v; there are %d members, %d public repositories", count, len(truth.Members), public)
+	}
+}
+
+// A member who leaves sees from then on who is a member in public, at another address. The
+// others are not said to be gone, and after the member's return what became of them shows.
+func TestAMemberWhoLeavesSeesSome(t *testing.T) {
+	c := newClock()
+	w, login := organizationWorld(t, c.Now)
+	members := mustTruth(t, w, login, time.Time{}).Members
+	var others []string
+	for _, m := range members {
+		if m.Login != w.Lead(login) {
+			others = append(others, m.Login)
+		}
+	}
+	if len(others) < 2 {
+		t.Fatalf("the members are %v", members)
+	}
+	who, leaver := others[0], others[1]
+	d := newDriver(t, w.source(t, Options{Now: c.Now}), login, w.Token(who))
+	c.run(d)
+	d.noFailures()
+	d.matches(mustTruth(t, w, login, time.Time{}), true)
+	for range 2 {
+		if err := w.SetMember(login, who, false); err != nil {
+			t.Fatal(err)
+		}
+		c.run(d)
+		d.noFailures()
+		if left := len(d.ofKind(KindMember)); left != len(members) {
+			t.Errorf("%d of %d members are left", left, len(members))
+		}
+		if err := errors.Join(w.SetMember(login, leaver, false), w.SetMember(login, who, true)); err != nil {
+			t.Fatal(err)
+		}
+		c.run(d)
+		d.noFailures()
+		d.matches(mustTruth(t, w, login, time.Time{}), true)
+		members = mustTruth(t, w, login, time.Time{}).Members
 	}
 }
 

@@ -155,7 +155,7 @@ func (d *discovery) node(body []byte, i int, unknown holes) (end int, wrong stri
 	if r.whole() && !d.c.takes(&r) {
 		return end, ""
 	}
-	if len(unknown.withoutTold()) > 0 || !r.whole() || threads && !r.threads.known() {
+	if len(unknown.withoutTold(&r)) > 0 || !r.whole() || threads && !r.threads.known() {
 		d.askAlone(r)
 		return end, ""
 	}

@@ -87,7 +87,11 @@ func (n *nested) read(s *Source, c *call, a *answer, root gjson.Result, unknown 
 	var more []string
 	wrong := ""
 	k.nodes.ForEach(func(_, pull gjson.Result) bool {
-		if when(pull.Get("updatedAt")).Before(from) {
+		switch updated := when(pull.Get("updatedAt")); {
+		case updated.IsZero() || pull.Get("number").Int() == 0 || text(pull.Get("id")) == "":
+			wrong = "a pull request has no id, no number or no time" // it may be new
+			return false
+		case updated.Before(from):
 			k.after = ""
 			return false
 		}

@@ -64,7 +64,11 @@ func jobOf(typ string) domain.JobSpec {
 	case CommitDetail:
 		return params{Repo: &testRepo}.spec(typ, "repo:42", "abc123", BucketCore)
 	}
-	return params{Repo: &testRepo}.spec(typ, "repo:42", "", BucketCore)
+	bucket := BucketCore
+	if w, ok := walkFor(typ); ok {
+		bucket = w.declared().bucket
+	}
+	return params{Repo: &testRepo}.spec(typ, "repo:42", "", bucket)
 }
 
 func callOf(spec domain.JobSpec) source.Call {

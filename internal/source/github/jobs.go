@@ -271,6 +271,7 @@ func (o *Options) question(typ, bucket string) string {
 		if bucket == BucketCore {
 			return " rest"
 		}
+		return besideOf(o.Resources)
 	}
 	return ""
 }

@@ -201,6 +201,17 @@ func kindsOfResources() document.Kinds {
 	return kinds
 }
 
+// besideOf tells apart the pull requests of which the named resources are asked, in an
+// order that does not depend on theirs.
+func besideOf(names []string) (question string) {
+	for _, r := range resources() {
+		if r.beside != "" && slices.Contains(names, r.name()) {
+			question += " " + r.name()
+		}
+	}
+	return question
+}
+
 // beside is what is asked of pull requests for the named resources, and at how many
 // points for 100 of them.
 func beside(names []string) (fields string, points int) {

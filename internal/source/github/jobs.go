@@ -59,6 +59,7 @@ const (
 	CommitDetail         = "COMMIT_DETAIL"
 	RepoIssues           = "REPO_ISSUES"
 	RepoPulls            = "REPO_PULLS"
+	SweepCommits         = "SWEEP_COMMITS"
 	SweepIssues          = "SWEEP_ISSUES"
 	SweepPulls           = "SWEEP_PULLS"
 	// CopyRepo makes no call: it copies what another account with the same credential has
@@ -122,7 +123,8 @@ type params struct {
 	Again bool `json:"again,omitempty"`
 	// Full makes a commit walk ignore the cursor, and a listing ask without
 	// conditions. Head and Total are what its
-	// first page said about the whole history.
+	// first page said about the whole history;
+	// a sweep of commits lists what Head stands for.
 	Full  bool   `json:"full,omitempty"`
 	Head  string `json:"head,omitempty"`
 	Total int    `json:"total,omitempty"`
@@ -258,7 +260,7 @@ func CursorKey(typ, resource string) string { return typ + " " + resource }
 // options have no word for it.
 func (o *Options) question(typ, bucket string) string {
 	switch typ {
-	case CommitStats, RepoCommits:
+	case CommitStats, RepoCommits, SweepCommits:
 		if o.OnlyOwnCommits {
 			return " own"
 		}

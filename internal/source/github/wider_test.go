@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/document"
+
 	sim "sluice/internal/simulator/github"
 )
 
@@ -72,5 +74,59 @@ func TestWiderFilterCollectsTheRest(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A list that fills its only page to the brim looks, to a call for what changed, as it does
+// when a page follows: what is added at its end is found.
+func TestWhatIsAddedBehindAFullPage(t *testing.T) {
+	for name, opt := range bothWays {
+		t.Run(name, func(t *testing.T) {
+			c := newClock()
+			w := newWorld(t, sim.Options{Seed: 6, Accounts: 1, NoPollInterval: true, Now: c.Now, Shape: &sim.Shape{
+				Repos: sim.Exactly(1), Commits: sim.Exactly(3), Issues: sim.Exactly(20), Pulls: sim.Exactly(10), Parts: sim.Exactly(100)}})
+			login := w.Logins()[0]
+			opt.Now, opt.Resources = c.Now, ResourceNames()
+			d := w.driver(t, opt, login)
+			c.run(d)
+			number := pullOf(t, w, login)
+			kinds := []string{sim.PartLabel, sim.PartRelease, sim.PartMilestone, sim.PartBranch, sim.PartTag, sim.PartContributor, sim.PartDeployment,
+				sim.PartDependabot, sim.PartRun, sim.PartIssueEvent}
+			for _, kind := range kinds {
+				if err := w.AddPart(w.Repos(login)[0], kind, number); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.run(d)
+			d.noFailures()
+			d.matches(mustTruth(t, w, login, time.Time{}), !opt.NoGraphQL)
+			for _, kind := range kinds {
+				want := len(mustTruth(t, w, login, time.Time{}).Repositories[0].Parts[kind])
+				if got := len(d.ofKind(document.Kind(kind))); got < want || want <= 100 {
+					t.Errorf("%d of %d %ss", got, want, kind)
+				}
+			}
+		})
+	}
+}
+
+// One 404 to a call for any of the resources, while the repository is there, flags nothing
+// and loses nothing.
+func TestOne404ToAResourceFlagsNothing(t *testing.T) {
+	c := newClock()
+	w := newWorld(t, sim.Options{Seed: 6, Accounts: 1, NoPollInterval: true, Now: c.Now, Shape: &sim.Shape{
+		Repos: sim.Exactly(1), Commits: sim.Exactly(2), Issues: sim.Exactly(8), Pulls: sim.Exactly(4), Parts: sim.Exactly(12)}})
+	d := w.driver(t, Options{Resources: ResourceNames(), Now: c.Now, SweepEvery: 24 * time.Hour}, w.Logins()[0])
+	c.run(d)
+	for _, path := range []string{"/issues/comments", "/pulls/comments", "/releases", "/labels", "/milestones", "/branches", "/tags", "/contributors",
+		"/actions/runs", "/deployments", "/issues/events", "/dependabot", "/code-scanning"} {
+		c.advance(48 * time.Hour)
+		w.FailNext(sim.PathContains(path), 1, notFoundFault())
+		c.run(d)
+		d.noFailures()
+		if len(d.gone)+len(d.vanished) > 0 {
+			t.Fatalf("%s: one 404 flags %v and %v", path, d.gone, d.vanished)
+		}
+		d.matches(mustTruth(t, w, d.login, time.Time{}), true)
 	}
 }

@@ -118,10 +118,12 @@ func (c *call) issue(body []byte, i int) (doc document.Document, pullNode string
 		}
 	})
 	switch {
-	case end < 0 || id == 0 || doc.Number == 0 || doc.UpdatedAt.IsZero() || pull && node == "":
-		return doc, "", end, "an issue is cut off or has no id or no time"
+	case end < 0 || id == 0 || doc.Number == 0 || pull && node == "":
+		return doc, "", end, "an issue is cut off or has no id"
 	case pull:
 		return doc, node, end, ""
+	case doc.UpdatedAt.IsZero():
+		return doc, "", end, "an issue has no time"
 	}
 	c.inherit(&doc.Fields)
 	doc.Key = c.key(KindIssue, formatID(id))

@@ -156,6 +156,9 @@ type params struct {
 	Told int64 `json:"told,omitempty"`
 	// Org is the id of the organisation whose listing it is.
 	Org int64 `json:"org,omitempty"`
+	// Viewer is the id of the user who should be on the listing, as long as that was not
+	// met: who is not on it need not see all that are.
+	Viewer int64 `json:"viewer,omitempty"`
 	// Heard marks a job that a webhook led to, Event is what that told, and HeardOf
 	// when it was, where it matters.
 	Heard   bool       `json:"heard,omitempty"`

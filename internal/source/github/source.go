@@ -89,14 +89,14 @@ func (s *Source) Plan(run domain.Run) ([]domain.JobSpec, error) {
 }
 
 // otherRoots are the first jobs of a run beside the walk by push time; org is the
-// id of an organisation, zero for a user.
-func (s *Source) otherRoots(run domain.Run, org int64) []domain.JobSpec {
+// id of an organisation, zero for a user, and viewer that of the token's user.
+func (s *Source) otherRoots(run domain.Run, org, viewer int64) []domain.JobSpec {
 	user := userResource(run.Login)
 	specs := []domain.JobSpec{
 		params{}.spec(UserProfile, user, "", BucketCore), params{}.spec(DiscoverReposUpdated, user, "", BucketGraphQL),
 	}
 	if org != 0 {
-		return append(specs, organizationJobs(run, org)...)
+		return append(specs, organizationJobs(run, org, viewer)...)
 	}
 	if s.opt.Contributed {
 		specs = append(specs, params{}.spec(DiscoverContributed, user, "", BucketGraphQL))

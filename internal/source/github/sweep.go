@@ -77,7 +77,7 @@ func (c *call) goneWith(kind document.Kind, others ...document.Kind) document.Ab
 
 // metAll reports whether a walk over everything met all that is there, as far as it can
 // know: only then does what it did not meet mean anything.
-func (c *call) metAll() bool { return c.p.Start != 0 && !c.p.Partial }
+func (c *call) metAll() bool { return c.p.Start != 0 && !c.p.Partial && c.p.Viewer == 0 }
 
 // notSeen is the absence of what a walk over everything of a kind has not met.
 // Everything it met was stored and seen later than it began.

@@ -358,3 +358,20 @@ func TestWhatIsForbiddenIsNotGone(t *testing.T) {
 		}
 	}
 }
+
+// A repository that has commits and does not say when it was pushed to is asked for new
+// ones; an empty one is not.
+func TestRepositoryThatDoesNotSayWhenItWasPushedTo(t *testing.T) {
+	src, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []repository{{repoRef: testRepo}, {repoRef: testRepo, empty: true}, {repoRef: testRepo, pushed: testNow.Add(-time.Hour)}} {
+		d := src.discovery(src.newCall(source.Call{}, params{}), &answer{date: testNow})
+		d.c.Cursors = map[string]time.Time{CursorKey(CommitStats, "repo:42"): testNow}
+		d.commits(r)
+		if asks := !r.empty && r.pushed.IsZero(); asks != (len(d.res.Next) == 1) {
+			t.Errorf("empty %t, pushed to at %v: planned %v", r.empty, r.pushed, d.res.Next)
+		}
+	}
+}

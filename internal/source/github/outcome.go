@@ -194,7 +194,7 @@ func exhausted(said string) source.Result {
 func (s *Source) forbidden(c *call, a *answer, said string) source.Result {
 	switch c.Job.Type {
 	case CheckRepo:
-		return s.notFoundByID(c, a, document.GoneForbidden)
+		return c.notFoundByID(a, document.GoneForbidden)
 	case DiscoverTarget:
 		if len(c.unmet()) > 0 {
 			return c.missingTarget()
@@ -254,7 +254,7 @@ func (s *Source) notFound(c *call, a *answer) source.Result {
 	}
 	switch {
 	case c.Job.Type == CheckRepo:
-		return s.notFoundByID(c, a, document.GoneDeleted)
+		return c.notFoundByID(a, document.GoneDeleted)
 	case c.p.Repo != nil:
 		return c.lookAgain()
 	case c.Job.Type == DiscoverTarget:

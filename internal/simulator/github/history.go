@@ -125,8 +125,26 @@ func (r *repo) drop(o *repoOverlay, n int, now int64) {
 	o.line = o.line[:keep]
 }
 
-// rewrittenRange lists a rewritten branch; a start that is no longer on it
-// still has the ancestors it had.
+// ancestors are the commits that one of a rewritten branch stands for, itself among
+// them, oldest first. One that a force push took off the branch has those that it had:
+// what went with it, and nothing that came later.
+func (r *repo) ancestors(serial int) []int {
+	o := r.overlay
+	list := slices.Clone(o.line[:r.place(serial)])
+	if lost := o.dropped[serial]; len(lost) > 0 {
+		at := lost[0].from
+		list = slices.DeleteFunc(list, func(i int) bool { return r.commitArrival(i) > at })
+		for i, gone := range o.dropped {
+			if r.older(i, serial) && gone[0].from >= at && r.commitArrival(i) <= at {
+				list = append(list, i)
+			}
+		}
+		sort.Slice(list, func(a, b int) bool { return r.older(list[a], list[b]) })
+	}
+	return append(list, serial)
+}
+
+// rewrittenRange lists a rewritten branch, or what one of its commits stands for.
 func (w *world) rewrittenRange(r *repo, f commitFilter) commitRange {
 	out := commitRange{mask: w.authorMask(r, f), listed: true, repo: r}
 	take := func(serial int) {
@@ -136,15 +154,12 @@ func (w *world) rewrittenRange(r *repo, f commitFilter) commitRange {
 		}
 		out.list = append(out.list, serial)
 	}
-	line, start := r.overlay.line, f.start-1
+	line := r.overlay.line
 	if f.start > 0 {
-		line = line[:r.place(start)]
+		line = r.ancestors(f.start - 1)
 	}
 	for _, serial := range line {
 		take(serial)
-	}
-	if f.start > 0 {
-		take(start)
 	}
 	out.count = len(out.list)
 	return out

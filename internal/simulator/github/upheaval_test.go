@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 // repoNow finds a repository in the truth by its id.
@@ -77,6 +79,14 @@ func TestForcePushTakesCommitsOffTheBranch(t *testing.T) {
 	// Who knows a dropped commit can still read it: that it answers proves nothing.
 	if r := get(s, token, repo.path("/commits/"+before[29])); r.status != http.StatusOK {
 		t.Fatalf("a dropped commit answers %d", r.status)
+	}
+	var listed []string
+	gjson.ParseBytes(get(s, token, repo.path("/commits?per_page=100&sha="+before[28])).body).ForEach(func(_, v gjson.Result) bool {
+		listed = append(listed, v.Get("sha").String())
+		return true
+	})
+	if slices.Reverse(listed); !slices.Equal(listed, before[:29]) {
+		t.Fatalf("a dropped commit stands for %d commits, not for 29", len(listed))
 	}
 	if err := s.ForcePush(repo, 27, 0); err == nil {
 		t.Fatal("a branch lost its last commit")

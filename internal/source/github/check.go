@@ -60,6 +60,15 @@ func confirmed(c *call, at time.Time, why document.Reason) source.Result {
 	}
 }
 
+// notFoundByID is the meaning of a look at a repository that did not find it. What is
+// not at another address, to which the look was sent, may be there.
+func (c *call) notFoundByID(a *answer, why document.Reason) source.Result {
+	if c.p.Moved {
+		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "GitHub sends on to an address at which it answers %d", a.status)}
+	}
+	return confirmed(c, c.opt.serverTime(a), why)
+}
+
 func checkRequest(_ *Source, c *call) request {
 	if c.p.URL != "" {
 		return request{target: c.p.URL}

@@ -265,39 +265,6 @@ func TestBlockedRepositoryIsAStateOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestRewrittenCommitsAreFlagged has a commit stored that the history has not.
-func TestRewrittenCommitsAreFlagged(t *testing.T) {
-	c := newClock()
-	w := newWorld(t, sim.Options{Seed: 6, Accounts: 1, Now: c.Now,
-		Shape: &sim.Shape{Repos: sim.Exactly(1), Commits: sim.Exactly(130), Issues: sim.Exactly(0), Pulls: sim.Exactly(0)}})
-	login := w.Logins()[0]
-	d := w.driver(t, Options{Now: c.Now}, login)
-	c.run(d)
-	for key, page := range d.stored {
-		if strings.HasPrefix(key, CommitStats) {
-			page.ETag = "pushed away"
-			d.stored[key] = page
-		}
-	}
-	var lost document.Document
-	for _, doc := range d.docs {
-		if doc.Kind == KindCommit {
-			lost = doc
-		}
-	}
-	lost.Name = formatID(lost.Repository) + ":pushed-away"
-	d.docs[lost.Key] = lost
-	if err := w.Push(w.Repos(login)[0], 1); err != nil {
-		t.Fatal(err)
-	}
-	c.run(d)
-	d.noFailures()
-	if doc := d.docs[lost.Key]; !doc.Deleted || doc.GoneWhy != document.GoneRewritten {
-		t.Errorf("the commit is %+v", doc.Fields)
-	}
-	d.matches(mustTruth(t, w, login, time.Time{}), true)
-}
-
 func TestChecksAreMadeWithOnesOwnToken(t *testing.T) {
 	src, err := New(Options{})
 	if err != nil {

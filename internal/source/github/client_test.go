@@ -109,6 +109,41 @@ func TestRedirectIsFollowedOnceAndAtHome(t *testing.T) {
 	}
 }
 
+// A sweep that is sent to another address says of nothing that it is gone, and neither
+// does a look at a repository that finds nothing there.
+func TestNothingIsGoneByARedirect(t *testing.T) {
+	elsewhere := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, body := http.StatusOK, `[]`
+		switch {
+		case !strings.HasPrefix(r.URL.Path, "/elsewhere"):
+			w.Header().Set("Location", "/elsewhere"+r.URL.Path)
+			status = http.StatusFound
+		case r.URL.Path == "/elsewhere/repositories/42":
+			status, body = http.StatusNotFound, `{"message":"Not Found"}`
+		case strings.HasSuffix(r.URL.Path, "/runs"):
+			body = `{"total_count":0,"workflow_runs":[]}`
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	})
+	src := serve(t, elsewhere, Options{NoGraphQL: true, Resources: ResourceNames()})
+	for _, typ := range []string{SweepIssues, SweepPulls, SweepComments, SweepRuns, RepoLabels, RepoReleases, RepoDeployments, CheckRepo} {
+		spec := jobOf(typ)
+		spec.Bucket = BucketCore
+		first := src.Call(t.Context(), callOf(spec))
+		if len(first.Next) != 1 {
+			t.Fatalf("%s: %+v", typ, first)
+		}
+		second := src.Call(t.Context(), callOf(first.Next[0]))
+		if len(second.Absences) > 0 {
+			t.Errorf("%s: %+v", typ, second.Absences)
+		}
+		if looks := typ == CheckRepo; looks != (second.Verdict == source.Retry) || looks == (len(second.Cursors) > 0) {
+			t.Errorf("%s: verdict %v, cursors %v, %v", typ, second.Verdict, second.Cursors, second.Failure)
+		}
+	}
+}
+
 // TestLinkToAnotherHostStaysAtHome shows that only the path of a Link counts.
 func TestLinkToAnotherHostStaysAtHome(t *testing.T) {
 	src := serve(t, reply{status: 200, body: `[]`, header: map[string]string{

@@ -71,9 +71,15 @@ func historyRequest(s *Source, c *call) request {
 
 // historyByREST walks a history that GraphQL cannot give at all, not even one
 // commit at a time.
-func historyByREST(_ *Source, c *call) source.Result {
+func historyByREST(s *Source, c *call) source.Result {
 	p := params{Repo: c.p.Repo, Tag: c.p.Tag}
-	return source.Result{Verdict: source.Done, Next: []domain.JobSpec{p.spec(RepoCommits, c.Job.Resource, p.key(""), BucketCore)}}
+	walk := func(typ string) domain.JobSpec { return p.spec(typ, c.Job.Resource, p.key(""), BucketCore) }
+	res := source.Result{Verdict: source.Done, Next: []domain.JobSpec{walk(RepoCommits)}}
+	cursor := func(typ string) time.Time { return c.Cursors[s.opt.cursorKey(typ, BucketCore, c.Job.Resource)] }
+	if !cursor(RepoCommits).IsZero() && s.opt.SweepEvery >= 0 && c.anchor().Sub(cursor(SweepCommits)) >= s.opt.SweepEvery {
+		res.Next = append(res.Next, walk(SweepCommits))
+	}
+	return res
 }
 
 func readHistory(s *Source, c *call, a *answer, root gjson.Result, unknown holes) source.Result {
@@ -134,7 +140,11 @@ func (c *call) finishHistory(res *source.Result, k connection) {
 // no part of it any more. A walk over some of it proves nothing: over one
 // author's commits, or up to an instant before the last walk's.
 func (c *call) rewritten(res *source.Result) {
-	if c.p.Start == 0 || c.opt.OnlyOwnCommits || len(c.Cursors) == 0 || c.anchor().Before(c.Since) {
+	stored := c.Since
+	for typ, bucket := range map[string]string{CommitStats: BucketGraphQL, RepoCommits: BucketCore} {
+		stored = latest(stored, c.Cursors[c.opt.cursorKey(typ, bucket, c.Job.Resource)])
+	}
+	if !c.metAll() || c.opt.OnlyOwnCommits || len(c.Cursors) == 0 || c.anchor().Before(stored) {
 		return
 	}
 	res.Absences = append(res.Absences, c.notSeen(KindCommit, document.GoneRewritten))
@@ -214,13 +224,19 @@ func (c *call) commit(doc document.Document, sha string) (document.Document, str
 func commitSHA(doc document.Document) string { return doc.Name[len(formatID(doc.Repository))+1:] }
 
 // commitsRequest lists commits in REST, bounded by the run's anchor, so that a
-// push cannot shift the pages.
+// push cannot shift the pages. A sweep asks for the newest commit first, and then for
+// that and all its ancestors: no push of any kind changes these.
 func commitsRequest(s *Source, c *call) request {
-	if c.p.URL != "" {
+	switch {
+	case c.p.URL != "":
 		return request{target: c.resize(c.p.URL)}
+	case c.findsHead():
+		return request{target: c.p.Repo.path() + "/commits?per_page=1"}
 	}
 	q := url.Values{"per_page": {strconv.Itoa(pageSize)}, "until": {c.Run.Anchor.UTC().Format(time.RFC3339)}}
-	if since := s.from(c.Since); !since.IsZero() {
+	if since := s.from(c.Since); c.sweeps() {
+		q.Set("sha", c.p.Head)
+	} else if !since.IsZero() {
 		q.Set("since", since.Format(time.RFC3339))
 	}
 	if s.opt.OnlyOwnCommits {
@@ -229,11 +245,40 @@ func commitsRequest(s *Source, c *call) request {
 	return request{target: c.resize(c.p.Repo.path() + "/commits?" + q.Encode())}
 }
 
+// findsHead reports whether a sweep has yet to find out what it sweeps.
+func (c *call) findsHead() bool { return c.Job.Type == SweepCommits && c.p.Head == "" }
+
+// readHead begins the sweep of what the newest commit of a branch stands for.
+func readHead(c *call, a *answer) source.Result {
+	head := ""
+	n, wrong := eachOf(a.body, func(i int) (int, string) {
+		doc, end, wrong := c.restCommit(a.body, i)
+		if wrong == "" && head == "" {
+			head = commitSHA(doc)
+		}
+		return end, wrong
+	})
+	switch {
+	case wrong != "":
+		return malformed(wrong)
+	case n == 0:
+		return source.Result{Verdict: source.Done, Pages: 1, Cursors: []domain.Cursor{c.cursor(SweepCommits)}}
+	}
+	p := c.p
+	p.URL, p.Moved, p.Head = "", false, head
+	return source.Result{Verdict: source.Done, Next: []domain.JobSpec{p.spec(SweepCommits, c.Job.Resource, p.key("from:"+head), BucketCore)}}
+}
+
+// readCommits reads a page of commits, of which each is then asked for by itself: only
+// that has statistics. A sweep asks for those alone that are not stored with theirs.
 func readCommits(s *Source, c *call, a *answer) source.Result {
+	if c.findsHead() {
+		return readHead(c, a)
+	}
 	res := pageOf(a)
 	n, wrong := eachOf(a.body, func(i int) (int, string) {
 		doc, end, wrong := c.restCommit(a.body, i)
-		if wrong == "" {
+		if wrong == "" && (!c.sweeps() || c.measured == nil || !c.measured(doc.Key)) {
 			res.Next = append(res.Next, c.detail(commitSHA(doc)))
 		}
 		res.Documents = append(res.Documents, doc)
@@ -244,9 +289,6 @@ func readCommits(s *Source, c *call, a *answer) source.Result {
 	}
 	res.Items = n
 	c.goOn(&res, s.linksOf(c, a), span{})
-	if len(res.Cursors) > 0 && s.from(c.Since).IsZero() {
-		c.rewritten(&res)
-	}
 	return res
 }
 

@@ -75,7 +75,7 @@ func (k *connected) read(s *Source, c *call, a *answer, root gjson.Result, unkno
 		return res
 	}
 	res.Cursors = append(res.Cursors, c.cursor(c.Job.Type))
-	if c.Job.Type == k.sweep && c.p.Start != 0 {
+	if c.Job.Type == k.sweep && c.metAll() {
 		res.Absences = append(res.Absences, c.notSeen(k.kind, document.GoneDeleted))
 	}
 	return res

@@ -55,15 +55,19 @@ func readDiscovery(s *Source, c *call, a *answer, user gjson.Result, unknown hol
 	d.addPacks()
 	d.finish(k)
 	if c.Job.Type == DiscoverReposPushed {
-		d.res.Owner = ownerName(c.Token, view(a.body).Get("data.viewer.databaseId"))
-		org := int64(0)
+		who := view(a.body).Get("data.viewer.databaseId")
+		d.res.Owner = ownerName(c.Token, who)
+		org, viewer := int64(0), who.Int()
+		if d.res.Owner == "" {
+			viewer = 0 // an app, which is no member of what it is installed in
+		}
 		d.res.Target = domain.TargetUser
 		if text(user.Get("__typename")) == "Organization" {
 			d.res.Target, org = domain.TargetOrganization, user.Get("databaseId").Int()
 		}
 		if c.p.page() == 1 && !c.p.Alone {
 			// First, so that no bucket is idle while another is busy.
-			roots := s.otherRoots(c.Run, org)
+			roots := s.otherRoots(c.Run, org, viewer)
 			if d.fetched.Before(c.Cursors[pollKey(c.Run.Login)]) {
 				roots = slices.DeleteFunc(roots, func(r domain.JobSpec) bool { return r.Type == UserEvents })
 			}
@@ -155,7 +159,7 @@ func (d *discovery) node(body []byte, i int, unknown holes) (end int, wrong stri
 	if r.whole() && !d.c.takes(&r) {
 		return end, ""
 	}
-	if len(unknown.withoutTold()) > 0 || !r.whole() || threads && !r.threads.known() {
+	if len(unknown.withoutTold(&r)) > 0 || !r.whole() || threads && !r.threads.known() {
 		d.askAlone(r)
 		return end, ""
 	}

@@ -44,8 +44,10 @@ func (d *discovery) skip(typ, bucket string, ref repoRef) {
 	})
 }
 
+// commits adds the walk over commits. Of one that has some and does not say when it was
+// pushed to it is not known whether there are others.
 func (d *discovery) commits(r repository) {
-	if r.empty || !d.changed(r.pushed, d.cursorOf(CommitStats, BucketGraphQL, r)) {
+	if r.empty || !r.pushed.IsZero() && !d.changed(r.pushed, d.cursorOf(CommitStats, BucketGraphQL, r)) {
 		return
 	}
 	p := params{}

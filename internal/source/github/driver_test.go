@@ -45,6 +45,9 @@ type driver struct {
 	pages    map[string]int
 	known    map[string]int
 	before   func(job domain.JobSpec)
+
+	// shared is what calls may know of what is stored; nil if that is nothing.
+	shared source.Shared
 }
 
 func newDriver(t testing.TB, src *Source, login, token string) *driver {
@@ -116,7 +119,7 @@ func (d *driver) attempt(run domain.Run, spec domain.JobSpec) source.Result {
 			d.t.Fatal(err)
 		}
 		d.asked[ask.Bucket] += ask.Cost
-		call := source.Call{Run: run, Job: domain.Job{JobSpec: spec, Failures: failures}, Token: d.token, Cursors: d.began, Since: d.began[CursorKey(spec.Type, spec.Resource)]}
+		call := source.Call{Run: run, Job: domain.Job{JobSpec: spec, Failures: failures}, Token: d.token, Cursors: d.began, Since: d.began[CursorKey(spec.Type, spec.Resource)], Shared: d.shared}
 		if page, ok := d.stored[d.src.StoredKey(spec)]; ok {
 			call.Stored = &page
 		}

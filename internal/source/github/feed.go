@@ -2,6 +2,7 @@ package github
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -83,7 +84,7 @@ func (f *feed) read(s *Source, c *call, a *answer) source.Result {
 	if p.Total != int(total) {
 		p.Total = changing
 	}
-	if !sweeps && !since.IsZero() && newest.Before(s.from(since)) {
+	if !sweeps && !since.IsZero() && newest.Before(s.from(since)) && allDated(res.Documents) {
 		p.URL = "" // the rest is known
 	}
 	if f.children != nil && f.children.wanted(c.opt) && f.children.first(s, c, f, &p, &res) {
@@ -94,7 +95,12 @@ func (f *feed) read(s *Source, c *call, a *answer) source.Result {
 }
 
 // changing stands for the length of a list that differs between its pages.
-const changing = -1
+const changing = untoldTotal
+
+// allDated reports whether each of the documents has a time: one without may be new.
+func allDated(docs []document.Document) bool {
+	return !slices.ContainsFunc(docs, func(d document.Document) bool { return d.CreatedAt.IsZero() && d.UpdatedAt.IsZero() })
+}
 
 // since is how far a walk reads back: to its cursor, or to that of its elements'
 // children if those were left behind.
@@ -126,7 +132,7 @@ func (f *feed) goOn(c *call, typ string, p *params, res *source.Result) {
 func (f *feed) end(c *call, typ string, p *params, res *source.Result) {
 	res.Cursors = append(res.Cursors, f.moved(c, typ, p.Lacks)...)
 	if typ == f.sweep {
-		if f.wrap != "" && p.Met == p.Total && p.Start != 0 {
+		if f.wrap != "" && p.Met == p.Total && p.Start != 0 && !p.Partial {
 			res.Absences = append(res.Absences, c.notSeen(f.kind, document.GoneDeleted))
 			if f.children != nil && f.children.wanted(c.opt) {
 				with := c.goneWith(f.children.kind, f.kind)

@@ -8,7 +8,7 @@ import (
 	"sluice/internal/source"
 )
 
-var fuzzJobs = []string{UserProfile, UserEvents, DiscoverReposPushed, DiscoverReposUpdated, CommitStats, RepoPulls, RepoCommits, CommitDetail, RepoIssues}
+var fuzzJobs = []string{UserProfile, UserEvents, DiscoverReposPushed, DiscoverReposUpdated, CommitStats, RepoPulls, RepoCommits, SweepCommits, CommitDetail, RepoIssues}
 
 // FuzzBodies feeds bodies to every reader. Whatever comes, a result is complete
 // or a failure, and no document lacks what identifies it.

@@ -122,6 +122,8 @@ func (c *call) issue(body []byte, i int) (doc document.Document, pullNode string
 		return doc, "", end, "an issue is cut off or has no id"
 	case pull:
 		return doc, node, end, ""
+	case doc.UpdatedAt.IsZero():
+		return doc, "", end, "an issue has no time"
 	}
 	c.inherit(&doc.Fields)
 	doc.Key = c.key(KindIssue, formatID(id))
@@ -160,7 +162,7 @@ func (c *call) goOnWithPulls(res *source.Result, pulls []string, then *params) {
 	case c.p.Alone:
 	case len(pulls) >= pageSize || len(pulls) > 0 && (then == nil || c.p.Of != ""):
 		p := params{Repo: c.p.Repo, At: c.p.At, Start: c.p.Start, IDs: pulls, Then: then, Page: c.p.page(), Tag: c.p.Tag, Of: c.p.Of,
-			Plain: c.p.Plain}
+			Plain: c.p.Plain, Partial: c.p.Partial}
 		key := p.key("ids:" + strconv.Itoa(c.p.page()) + ":" + pulls[0] + ":" + strconv.Itoa(len(pulls)))
 		spec := p.spec(RepoPulls, c.Job.Resource, key, BucketGraphQL)
 		spec.Expected = 1
@@ -170,7 +172,7 @@ func (c *call) goOnWithPulls(res *source.Result, pulls []string, then *params) {
 		res.Next = append(res.Next, spec)
 	case then != nil:
 		p := *then
-		p.IDs = pulls
+		p.IDs, p.Partial = pulls, p.Partial || c.p.Partial
 		if c.p.Of != "" {
 			res.Next = append(res.Next, p.spec(c.p.Of, c.Job.Resource, p.key(p.After), BucketGraphQL))
 			return

@@ -59,6 +59,7 @@ const (
 	CommitDetail         = "COMMIT_DETAIL"
 	RepoIssues           = "REPO_ISSUES"
 	RepoPulls            = "REPO_PULLS"
+	SweepCommits         = "SWEEP_COMMITS"
 	SweepIssues          = "SWEEP_ISSUES"
 	SweepPulls           = "SWEEP_PULLS"
 	// CopyRepo makes no call: it copies what another account with the same credential has
@@ -122,7 +123,8 @@ type params struct {
 	Again bool `json:"again,omitempty"`
 	// Full makes a commit walk ignore the cursor, and a listing ask without
 	// conditions. Head and Total are what its
-	// first page said about the whole history.
+	// first page said about the whole history;
+	// a sweep of commits lists what Head stands for.
 	Full  bool   `json:"full,omitempty"`
 	Head  string `json:"head,omitempty"`
 	Total int    `json:"total,omitempty"`
@@ -145,7 +147,8 @@ type params struct {
 	// Plain marks a walk that asks in the words of older servers: about no lists, and for
 	// short ids.
 	Plain bool `json:"plain,omitempty"`
-	// Partial says that a walk met something whose parts GitHub does not tell.
+	// Partial says that what a walk did not meet may be there: it was sent to another
+	// address, or met something of which GitHub does not tell all.
 	Partial bool `json:"partial,omitempty"`
 	// Met is how many elements of a feed were met.
 	Met int `json:"met,omitempty"`
@@ -153,6 +156,9 @@ type params struct {
 	Told int64 `json:"told,omitempty"`
 	// Org is the id of the organisation whose listing it is.
 	Org int64 `json:"org,omitempty"`
+	// Viewer is the id of the user who should be on the listing, as long as that was not
+	// met: who is not on it need not see all that are.
+	Viewer int64 `json:"viewer,omitempty"`
 	// Heard marks a job that a webhook led to, Event is what that told, and HeardOf
 	// when it was, where it matters.
 	Heard   bool       `json:"heard,omitempty"`
@@ -257,7 +263,7 @@ func CursorKey(typ, resource string) string { return typ + " " + resource }
 // options have no word for it.
 func (o *Options) question(typ, bucket string) string {
 	switch typ {
-	case CommitStats, RepoCommits:
+	case CommitStats, RepoCommits, SweepCommits:
 		if o.OnlyOwnCommits {
 			return " own"
 		}
@@ -270,6 +276,7 @@ func (o *Options) question(typ, bucket string) string {
 		if bucket == BucketCore {
 			return " rest"
 		}
+		return besideOf(o.Resources)
 	}
 	return ""
 }

@@ -103,14 +103,14 @@ func (c *call) bridged(on span) (next *params, wrong string) {
 		return nil, ""
 	case c.p.Edge == 0 || on.low <= c.p.Edge:
 		p := *c.p.Then
-		p.Unmet = c.p.Unmet
+		p.Unmet, p.Partial = c.p.Unmet, p.Partial || c.p.Partial
 		return &p, ""
 	case c.p.Tag != "":
 		return nil, "a listing loses entries faster than it can be read"
 	}
 	p := params{
 		Repo: c.p.Repo, At: c.p.At, Since: c.p.Since, Start: c.p.Start, Changes: c.p.Changes, IDs: c.p.IDs,
-		Unmet: c.p.Unmet, Tag: "shrunk",
+		Unmet: c.p.Unmet, Partial: c.p.Partial, Tag: "shrunk",
 	}
 	return &p, ""
 }

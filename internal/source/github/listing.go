@@ -2,6 +2,7 @@ package github
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,6 +67,7 @@ func (l *listing) read(s *Source, c *call, a *answer) source.Result {
 	case c.p.page() > 1 && !c.p.Full:
 		return l.again(c, res, wholeTag)
 	}
+	c.meetViewer(&res)
 	links := s.linksOf(c, a)
 	l.remember(c, &res, links)
 	res.Pages = links.pages
@@ -84,12 +86,21 @@ func (l *listing) read(s *Source, c *call, a *answer) source.Result {
 	return res
 }
 
+// meetViewer notes that the list has the user whose token it was asked for with: a member
+// of an organisation, who sees concealed members, is on it.
+func (c *call) meetViewer(res *source.Result) {
+	own := formatID(c.p.Viewer)
+	if slices.ContainsFunc(res.Documents, func(d document.Document) bool { return d.Name == own }) {
+		c.p.Viewer = 0
+	}
+}
+
 // again reads the whole list once more, from its beginning.
 func (l *listing) again(c *call, res source.Result, tag string) source.Result {
 	if strings.Count(c.p.Tag, shiftedTag) >= lastTry {
 		return malformed("a listing changes faster than it can be read")
 	}
-	p := params{Repo: c.p.Repo, Org: c.p.Org, At: c.p.At, Told: c.p.Told, Tag: strings.TrimPrefix(c.p.Tag+"."+tag, ".")}
+	p := params{Repo: c.p.Repo, Org: c.p.Org, At: c.p.At, Told: c.p.Told, Partial: c.p.Partial, Viewer: c.p.Viewer, Tag: strings.TrimPrefix(c.p.Tag+"."+tag, ".")}
 	res.Next = append(res.Next, p.spec(l.typ, c.Job.Resource, p.key(""), BucketCore))
 	return res
 }
@@ -101,7 +112,7 @@ func (l *listing) goOn(c *call, res *source.Result, next *params) {
 		return
 	}
 	res.Cursors = append(res.Cursors, c.cursor(l.typ))
-	if l.lasting || c.p.Start == 0 || !c.p.Full && c.p.page() > 1 {
+	if l.lasting || !c.metAll() || !c.p.Full && c.p.page() > 1 {
 		return
 	}
 	start := unix(c.p.Start)
@@ -131,9 +142,10 @@ func (l *listing) same(_ *Source, c *call) source.Result {
 
 // remember keeps a page for a later run, under the name that it has there. A walk that
 // began anew keeps none: what it found missing may have been seen in the same second,
-// which only a later walk can tell apart.
+// which only a later walk can tell apart. Nor does one at another address, which is not
+// asked first.
 func (l *listing) remember(c *call, res *source.Result, links linked) {
-	if links.etag == "" || c.p.Tag != "" && !byEvent(c.p.Tag) || c.size() != pageSize || c.p.First != 0 {
+	if links.etag == "" || c.p.Partial || c.p.Tag != "" && !byEvent(c.p.Tag) || c.size() != pageSize || c.p.First != 0 {
 		return
 	}
 	plain := params{Page: c.p.Page}

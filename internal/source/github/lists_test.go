@@ -175,7 +175,21 @@ func TestWiderQuestionStartsOver(t *testing.T) {
 }
 
 func TestDefaultOptionsKeepTheirCursors(t *testing.T) {
-	var opt Options
+	opt := Options{Resources: StandardResources()}
+	for _, more := range [][]string{{"reactions"}, {"review_requests"}, {"reactions", "review_requests"}} {
+		wider := Options{Resources: more}
+		for _, typ := range []string{RepoPulls, SweepPulls} {
+			if key := wider.cursorKey(typ, BucketGraphQL, "repo:1"); !strings.HasPrefix(key, typ+" repo:1 ") {
+				t.Errorf("%v have the cursor %q", more, key)
+			}
+			if key := wider.cursorKey(typ, BucketCore, "repo:1"); key != opt.cursorKey(typ, BucketCore, "repo:1") {
+				t.Errorf("REST, which has them anyway, has the cursor %q", key)
+			}
+		}
+		if wider.cursorKey(RepoIssues, BucketCore, "repo:1") != opt.cursorKey(RepoIssues, BucketCore, "repo:1") {
+			t.Errorf("%v change the cursor of issues", more)
+		}
+	}
 	for _, typ := range []string{CommitStats, RepoCommits, RepoIssues, RepoPulls, DiscoverReposPushed, DiscoverReposUpdated, SweepPulls} {
 		if key := opt.cursorKey(typ, BucketGraphQL, "repo:1"); key != typ+" repo:1" {
 			t.Errorf("%s has the cursor %q", typ, key)

@@ -87,7 +87,11 @@ func (n *nested) read(s *Source, c *call, a *answer, root gjson.Result, unknown 
 	var more []string
 	wrong := ""
 	k.nodes.ForEach(func(_, pull gjson.Result) bool {
-		if when(pull.Get("updatedAt")).Before(from) {
+		switch updated := when(pull.Get("updatedAt")); {
+		case updated.IsZero() || pull.Get("number").Int() == 0 || text(pull.Get("id")) == "":
+			wrong = "a pull request has no id, no number or no time" // it may be new
+			return false
+		case updated.Before(from):
 			k.after = ""
 			return false
 		}
@@ -157,7 +161,9 @@ func (n *nested) readMore(s *Source, c *call, a *answer, res source.Result, pull
 	case len(p.IDs) > 0:
 		res.Next = append(res.Next, p.spec(c.Job.Type, c.Job.Resource, p.key("more:"+p.IDs[0]), BucketGraphQL))
 	case c.p.Then != nil:
-		res.Next = append(res.Next, c.p.Then.spec(c.Job.Type, c.Job.Resource, c.p.Then.key(c.p.Then.After), BucketGraphQL))
+		then := *c.p.Then
+		then.Partial = then.Partial || c.p.Partial
+		res.Next = append(res.Next, then.spec(c.Job.Type, c.Job.Resource, then.key(then.After), BucketGraphQL))
 	default:
 		n.end(c, &res)
 	}
@@ -166,7 +172,7 @@ func (n *nested) readMore(s *Source, c *call, a *answer, res source.Result, pull
 
 func (n *nested) end(c *call, res *source.Result) {
 	res.Cursors = append(res.Cursors, c.cursor(c.Job.Type))
-	if c.Job.Type == n.sweep && c.p.Start != 0 && !c.p.Partial {
+	if c.Job.Type == n.sweep && c.metAll() {
 		res.Absences = append(res.Absences, c.notSeen(n.kind, document.GoneDeleted))
 	}
 }

@@ -16,11 +16,12 @@ var (
 		endpoint: "GET /orgs/{org}/teams", path: "/teams", mayHide: true}}
 )
 
-// organizationJobs are the jobs that an organisation has beside its repositories.
-func organizationJobs(run domain.Run, org int64) []domain.JobSpec {
+// organizationJobs are the jobs that an organisation has beside its repositories; viewer is
+// the user whose token it is, zero if that is nobody or not known.
+func organizationJobs(run domain.Run, org, viewer int64) []domain.JobSpec {
 	user := userResource(run.Login)
 	return []domain.JobSpec{
-		params{Org: org}.spec(OrgMembers, user, "", BucketCore), params{Org: org}.spec(OrgTeams, user, "", BucketCore),
+		params{Org: org, Viewer: viewer}.spec(OrgMembers, user, "", BucketCore), params{Org: org}.spec(OrgTeams, user, "", BucketCore),
 	}
 }
 

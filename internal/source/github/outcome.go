@@ -16,8 +16,9 @@ import (
 // understand is where every answer gets its meaning:
 //
 //	200        the page; HTML or a body that is no JSON is tried again
-//	301, 307   one more job at the new address, on the same host only; a
-//	           redirect elsewhere is not followed, and tried again
+//	301, 302 … one more job at the new address, on the same host only; a
+//	           redirect elsewhere, or of GraphQL, is not followed, and tried
+//	           again
 //	304        the remembered page stands for it, free of charge with a token
 //	400, 422   the request is refused: the job fails
 //	401        the token is refused: the account pauses; an app's token is
@@ -106,8 +107,13 @@ func (s *Source) unchanged(c *call, op operation) source.Result {
 }
 
 // moved follows a redirect with a job of its own, once, and never to another
-// host: the token is for this one.
+// host: the token is for this one. What is listed at another address need not be
+// all: to outsiders GitHub shows an organisation's public members there. A query of
+// GraphQL, which has one address, is asked again.
 func (s *Source) moved(c *call, a *answer) source.Result {
+	if c.Job.Bucket == BucketGraphQL {
+		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "GitHub answers %d to a query, which is not followed", a.status)}
+	}
 	location := a.header.Get("Location")
 	target, same := s.targetOf(location)
 	switch {
@@ -115,11 +121,11 @@ func (s *Source) moved(c *call, a *answer) source.Result {
 		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub answers %d without saying where to", a.status)}
 	case !same:
 		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "GitHub answers %d to another host; it is not followed, since the token is for %s alone", a.status, s.rest.Host)}
-	case c.p.Moved || c.Job.Bucket == BucketGraphQL:
+	case c.p.Moved:
 		return source.Result{Verdict: source.Fail, Failure: failure(domain.FailureInvalid, "GitHub redirects again and again (%d)", a.status)}
 	}
 	p := c.p
-	p.URL, p.Moved = target, true
+	p.URL, p.Moved, p.Partial = target, true, true
 	spec := p.spec(c.Job.Type, c.Job.Resource, c.Job.PageKey+"#moved", c.Job.Bucket)
 	return source.Result{Verdict: source.Done, Next: []domain.JobSpec{spec}}
 }
@@ -188,7 +194,7 @@ func exhausted(said string) source.Result {
 func (s *Source) forbidden(c *call, a *answer, said string) source.Result {
 	switch c.Job.Type {
 	case CheckRepo:
-		return confirmed(c, s.serverTime(a), document.GoneForbidden)
+		return c.notFoundByID(a, document.GoneForbidden)
 	case DiscoverTarget:
 		if len(c.unmet()) > 0 {
 			return c.missingTarget()
@@ -248,7 +254,7 @@ func (s *Source) notFound(c *call, a *answer) source.Result {
 	}
 	switch {
 	case c.Job.Type == CheckRepo:
-		return confirmed(c, s.serverTime(a), document.GoneDeleted)
+		return c.notFoundByID(a, document.GoneDeleted)
 	case c.p.Repo != nil:
 		return c.lookAgain()
 	case c.Job.Type == DiscoverTarget:

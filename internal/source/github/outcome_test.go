@@ -64,7 +64,11 @@ func jobOf(typ string) domain.JobSpec {
 	case CommitDetail:
 		return params{Repo: &testRepo}.spec(typ, "repo:42", "abc123", BucketCore)
 	}
-	return params{Repo: &testRepo}.spec(typ, "repo:42", "", BucketCore)
+	bucket := BucketCore
+	if w, ok := walkFor(typ); ok {
+		bucket = w.declared().bucket
+	}
+	return params{Repo: &testRepo}.spec(typ, "repo:42", "", bucket)
 }
 
 func callOf(spec domain.JobSpec) source.Call {
@@ -231,7 +235,11 @@ var outcomes = map[string]outcome{
 	"GraphQL empty repository": {job: CommitStats, reply: reply{status: 200, body: `{"data":{"node":{"defaultBranchRef":null}}}`},
 		verdict: source.Done, cursor: true},
 	"GraphQL redirect": {job: CommitStats, reply: reply{status: 307, header: map[string]string{"Location": "/graphql2"}},
-		verdict: source.Fail, kind: domain.FailureInvalid},
+		verdict: source.Retry, kind: domain.FailureServer, says: "not followed"},
+	"GraphQL redirect of a walk": {job: DiscoverReposPushed, reply: reply{status: 302, header: map[string]string{"Location": "/login"}},
+		verdict: source.Retry, kind: domain.FailureServer, says: "not followed"},
+	"GraphQL redirect to nowhere": {job: CommitStats, reply: reply{status: 302},
+		verdict: source.Retry, kind: domain.FailureServer, says: "not followed"},
 }
 
 func TestEveryAnswerHasItsMeaning(t *testing.T) {

@@ -51,7 +51,7 @@ func readProfile(_ *Source, c *call, a *answer) source.Result {
 	c.remember(&res, linked{etag: a.header.Get("Etag")})
 	res.Cursors = []domain.Cursor{c.cursor(UserProfile)}
 	if c.opt.NoGraphQL && doc.State == "Organization" {
-		res.Target, res.Next = domain.TargetOrganization, organizationJobs(c.Run, id)
+		res.Target, res.Next = domain.TargetOrganization, organizationJobs(c.Run, id, 0)
 	}
 	return res
 }

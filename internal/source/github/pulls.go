@@ -131,7 +131,7 @@ func (c *call) endPulls(res *source.Result, walk string) {
 }
 
 // readPullBatch reads pull requests by id. What is not there any more is left
-// out; what GitHub failed to give is asked for once more, by a job of its own
+// out, as is what the token may not see, which is not gone; what GitHub failed to give is asked for once more, by a job of its own
 // within the chain.
 func readPullBatch(s *Source, c *call, a *answer, root gjson.Result, unknown holes) source.Result {
 	asked := c.batch()
@@ -146,6 +146,9 @@ func readPullBatch(s *Source, c *call, a *answer, root gjson.Result, unknown hol
 		case end < 0 || at >= len(asked):
 			return end, wrong
 		case isNull(a.body, i) && here.hidden():
+			if _, there := here.forbidden(); there {
+				c.p.Partial = true
+			}
 			return end, ""
 		case isNull(a.body, i) || len(here) > 0:
 			missing = append(missing, asked[at])
@@ -237,8 +240,8 @@ func pullState(state string) string {
 }
 
 func (c *call) pull(doc document.Document, id int64) (document.Document, string) {
-	if doc.Raw == nil || id == 0 || doc.UpdatedAt.IsZero() {
-		return doc, "a pull request is cut off or has no id or no time"
+	if doc.Raw == nil || id == 0 || doc.Number == 0 || doc.UpdatedAt.IsZero() {
+		return doc, "a pull request is cut off or has no id, no number or no time"
 	}
 	c.inherit(&doc.Fields)
 	doc.Key = c.key(KindPull, formatID(id))

@@ -139,7 +139,7 @@ func repositoryRequest(s *Source, c *call) request {
 // and fails if it never comes.
 func readOneRepository(s *Source, c *call, a *answer, node gjson.Result, unknown holes) source.Result {
 	r, end := readRepository(a.body, node.Index)
-	branch, rest, other := splitHoles(unknown.withoutTold())
+	branch, rest, other := splitHoles(unknown.withoutTold(&r))
 	if end < 0 || r.ID != c.p.Repo.ID || !r.whole() || len(other) > 0 {
 		return incomplete(c, a, "a repository", unknown)
 	}

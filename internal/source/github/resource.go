@@ -49,7 +49,7 @@ var resources = sync.OnceValue(func() []resource {
 		{kind: reviewCommentKind(), standard: true, walks: one(&repoReviewComments), about: aboutPulls},
 		{kind: releaseKind(), standard: true, walks: one(&repoReleases), told: &question{member: "releases",
 			fields: `releases(first:100,orderBy:{field:CREATED_AT,direction:DESC}){totalCount nodes{updatedAt}}`}},
-		{kind: labelKind(), standard: true, walks: one(&repoLabels), told: &question{member: "labels",
+		{kind: labelKind(), standard: true, walks: one(&repoLabels), told: &question{member: "labels", timeless: true,
 			fields: `labels(first:100){totalCount nodes{updatedAt}}`}},
 		{kind: milestoneKind(), standard: true, walks: one(&repoMilestones), told: &question{member: "milestones", newestFirst: true,
 			fields: `milestones(first:1,orderBy:{field:UPDATED_AT,direction:DESC}){totalCount nodes{updatedAt}}`}},
@@ -199,6 +199,17 @@ func kindsOfResources() document.Kinds {
 		}
 	}
 	return kinds
+}
+
+// besideOf tells apart the pull requests of which the named resources are asked, in an
+// order that does not depend on theirs.
+func besideOf(names []string) (question string) {
+	for _, r := range resources() {
+		if r.beside != "" && slices.Contains(names, r.name()) {
+			question += " " + r.name()
+		}
+	}
+	return question
 }
 
 // beside is what is asked of pull requests for the named resources, and at how many

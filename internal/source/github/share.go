@@ -68,13 +68,17 @@ func (s *Source) Adopted(job domain.JobSpec) bool {
 	return bytes.Contains(job.Params, []byte(`"adopted":`))
 }
 
-// lend lets a call know of other accounts.
+// lend lets a call know of other accounts, and of what its own has stored.
 func (c *call) lend(ctx context.Context) {
 	if c.Shared == nil {
 		return
 	}
 	c.lead = func(resources []string, over domain.Leader) ([]domain.Leader, error) {
 		return c.Shared.Lead(ctx, resources, over)
+	}
+	c.measured = func(key document.Key) bool {
+		doc, known, err := c.Shared.Document(ctx, key)
+		return err == nil && known && doc.Measured
 	}
 }
 

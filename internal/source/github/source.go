@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/quota"
 	"sluice/internal/source"
@@ -88,14 +89,14 @@ func (s *Source) Plan(run domain.Run) ([]domain.JobSpec, error) {
 }
 
 // otherRoots are the first jobs of a run beside the walk by push time; org is the
-// id of an organisation, zero for a user.
-func (s *Source) otherRoots(run domain.Run, org int64) []domain.JobSpec {
+// id of an organisation, zero for a user, and viewer that of the token's user.
+func (s *Source) otherRoots(run domain.Run, org, viewer int64) []domain.JobSpec {
 	user := userResource(run.Login)
 	specs := []domain.JobSpec{
 		params{}.spec(UserProfile, user, "", BucketCore), params{}.spec(DiscoverReposUpdated, user, "", BucketGraphQL),
 	}
 	if org != 0 {
-		return append(specs, organizationJobs(run, org)...)
+		return append(specs, organizationJobs(run, org, viewer)...)
 	}
 	if s.opt.Contributed {
 		specs = append(specs, params{}.spec(DiscoverContributed, user, "", BucketGraphQL))
@@ -148,7 +149,7 @@ func operationFor(job domain.JobSpec) (op operation, ok bool) {
 		op = operation{endpoint: "none"}
 	case CheckRepo:
 		op = operation{endpoint: "GET /repositories/{id}", request: checkRequest, read: readCheck}
-	case RepoCommits:
+	case RepoCommits, SweepCommits:
 		op = operation{endpoint: "GET /repositories/{id}/commits", request: commitsRequest, read: readCommits, list: true}
 	case CommitDetail:
 		op = operation{endpoint: "GET /repositories/{id}/commits/{sha}", request: commitRequest, read: readCommit}
@@ -227,6 +228,8 @@ type call struct {
 	access access
 	// lead says who leads repositories; nil if accounts share nothing.
 	lead func(resources []string, over domain.Leader) ([]domain.Leader, error)
+	// measured says that a commit is stored with its statistics; nil if nobody knows.
+	measured func(key document.Key) bool
 }
 
 func (s *Source) newCall(in source.Call, p params) *call {

@@ -51,7 +51,7 @@ func TestPlanAndAsk(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !c.opt.NoGraphQL {
-			specs = append(specs, src.otherRoots(domain.Run{Login: "octo"}, 0)...)
+			specs = append(specs, src.otherRoots(domain.Run{Login: "octo"}, 0, 0)...)
 		}
 		var got []string
 		for _, s := range specs {

@@ -72,7 +72,7 @@ func (t *stream) read(s *Source, c *call, a *answer) source.Result {
 		return res
 	}
 	res.Cursors = append(res.Cursors, c.cursor(c.Job.Type))
-	if sweeps && c.p.Start != 0 {
+	if sweeps && c.metAll() {
 		res.Absences = append(res.Absences, c.notSeen(t.kind, document.GoneDeleted))
 	}
 	return res

@@ -121,7 +121,7 @@ func readTarget(s *Source, c *call, a *answer, node gjson.Result, unknown holes)
 	d.res.Owner = ownerName(c.Token, view(a.body).Get("data.viewer.databaseId"))
 	c.p.Unmet = c.unmet()
 	d.met(r.ID)
-	if len(unknown.withoutTold()) > 0 || !r.whole() || !r.threads.known() {
+	if len(unknown.withoutTold(&r)) > 0 || !r.whole() || !r.threads.known() {
 		d.askAlone(r)
 	} else {
 		d.repository(r)

@@ -1,6 +1,8 @@
 package github
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -112,6 +114,63 @@ func TestAnOrganizationInTheEyesOfAnOutsider(t *testing.T) {
 	}
 	if count["team"] != 0 || count["member"] == 0 || count["member"] >= len(truth.Members) || count["repository"] != public {
 		t.Errorf("an outsider collected %v; there are %d members, %d public repositories", count, len(truth.Members), public)
+	}
+}
+
+// A member who leaves sees from then on who is a member in public, at another address. The
+// others are not said to be gone, and after the member's return what became of them shows.
+func TestAMemberWhoLeavesSeesSome(t *testing.T) {
+	for _, sentOn := range []bool{true, false} {
+		t.Run(fmt.Sprintf("sent on %t", sentOn), func(t *testing.T) { memberWhoLeaves(t, sentOn) })
+	}
+}
+
+// memberWhoLeaves has a member leave and come back. Outsiders are sent on to the public
+// members, or shown these in the place of all.
+func memberWhoLeaves(t *testing.T, sentOn bool) {
+	c := newClock()
+	w, login := organizationWorld(t, c.Now)
+	members := mustTruth(t, w, login, time.Time{}).Members
+	var others []string
+	for _, m := range members {
+		if m.Login != w.Lead(login) {
+			others = append(others, m.Login)
+		}
+	}
+	if len(others) < 2 {
+		t.Fatalf("the members are %v", members)
+	}
+	who, leaver := others[0], others[1]
+	d, b := w.through(t, Options{Now: c.Now}, login)
+	d.token = w.Token(who)
+	outside := false
+	b.answer = func(_ http.ResponseWriter, r *http.Request, _ string) bool {
+		if outside && !sentOn {
+			r.URL.Path = strings.Replace(r.URL.Path, "/members", "/public_members", 1)
+		}
+		return false
+	}
+	c.run(d)
+	d.noFailures()
+	d.matches(mustTruth(t, w, login, time.Time{}), true)
+	for range 2 {
+		if err := w.SetMember(login, who, false); err != nil {
+			t.Fatal(err)
+		}
+		outside = true
+		c.run(d)
+		outside = false
+		d.noFailures()
+		if left := len(d.ofKind(KindMember)); left != len(members) {
+			t.Errorf("%d of %d members are left", left, len(members))
+		}
+		if err := errors.Join(w.SetMember(login, leaver, false), w.SetMember(login, who, true)); err != nil {
+			t.Fatal(err)
+		}
+		c.run(d)
+		d.noFailures()
+		d.matches(mustTruth(t, w, login, time.Time{}), true)
+		members = mustTruth(t, w, login, time.Time{}).Members
 	}
 }
 

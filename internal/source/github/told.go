@@ -22,6 +22,9 @@ type question struct {
 	member, fields string
 	// newestFirst says that the first element changed last, so that it stands for all.
 	newestFirst bool
+	// timeless says that an element without a time never changed. Of others it is not
+	// known then when they did.
+	timeless bool
 }
 
 // told is what discovery says of a list.
@@ -96,13 +99,14 @@ func (r *repository) readTold(member string, v gjson.Result) {
 		return
 	}
 	one := told{total: total.Int()}
-	n := int64(0)
+	n, dated := int64(0), true
 	v.Get("nodes").ForEach(func(_, node gjson.Result) bool {
-		n++
-		one.newest = latest(one.newest, when(node.Get("updatedAt")))
-		return node.IsObject()
+		updated := when(node.Get("updatedAt"))
+		dated = node.IsObject() && (q.timeless || !updated.IsZero())
+		n, one.newest = n+1, latest(one.newest, updated)
+		return dated
 	})
-	one.all = n == one.total || n > 0 && q.newestFirst
+	one.all = dated && (n == one.total || n > 0 && q.newestFirst)
 	if r.lists == nil {
 		r.lists = map[string]told{}
 	}
@@ -131,9 +135,16 @@ func withoutTold(raw []byte) []byte {
 	return append(out, '}')
 }
 
-// withoutTold leaves out what is unknown about lists alone: these are asked for.
-func (h holes) withoutTold() holes {
-	return slices.DeleteFunc(slices.Clone(h), func(e graphError) bool { return len(e.path) > 0 && questionOf(e.path[0]) != nil })
+// withoutTold leaves out what is unknown about the repository's lists alone: what was
+// told of these is forgotten, so that they are asked for.
+func (h holes) withoutTold(r *repository) holes {
+	return slices.DeleteFunc(slices.Clone(h), func(e graphError) bool {
+		if len(e.path) == 0 || questionOf(e.path[0]) == nil {
+			return false
+		}
+		delete(r.lists, e.path[0])
+		return true
+	})
 }
 
 // mostCounted is how far a cursor can count.

@@ -161,7 +161,8 @@ func common(f *document.Fields, name string, v gjson.Result) {
 }
 
 // elements reads the elements of an answer into a result; total is how many the answer
-// says that there are, if it says so, and newest when the one changed that changed last.
+// says that there are, untoldTotal if it does not, and newest when the one changed that
+// changed last.
 func (r *route) elements(s *Source, c *call, a *answer, read reader) (res source.Result, total int64, newest time.Time, wrong string) {
 	res = pageOf(a)
 	one := func(i int) (int, string) {
@@ -176,16 +177,22 @@ func (r *route) elements(s *Source, c *call, a *answer, read reader) (res source
 	}
 	if r.wrap == "" {
 		res.Items, wrong = eachOf(a.body, one)
-		return res, 0, newest, wrong
+		return res, untoldTotal, newest, wrong
 	}
 	whole := view(a.body)
 	list := whole.Get(r.wrap)
 	if !list.IsArray() {
-		return res, 0, newest, "there is no list of " + string(r.kind) + "s"
+		return res, untoldTotal, newest, "there is no list of " + string(r.kind) + "s"
 	}
 	res.Items, wrong = eachNode(a.body, list, one)
-	return res, whole.Get("total_count").Int(), newest, wrong
+	if v := whole.Get("total_count"); v.Type == gjson.Number {
+		return res, v.Int(), newest, wrong
+	}
+	return res, untoldTotal, newest, wrong
 }
+
+// untoldTotal is no length that a list can have.
+const untoldTotal = -1
 
 // reader reads one element of a listing.
 type reader func(c *call, body []byte, i int) (doc document.Document, end int, wrong string)

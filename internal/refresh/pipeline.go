@@ -232,6 +232,11 @@ func (l *Pipeline) CheckEntity(e Entity) (Entity, error) {
 // Get answers a read.
 func (l *Pipeline) Get(ctx context.Context, e Entity) (Answer, error) { return l.reader.Get(ctx, e) }
 
+// History lists the stored values of an entity, the newest first.
+func (l *Pipeline) History(ctx context.Context, q PastQuery) ([]PastValue, error) {
+	return l.Snapshots.PastValues(ctx, q)
+}
+
 // Request has entities refreshed.
 func (l *Pipeline) Request(ctx context.Context, q Request) ([]Grant, error) {
 	grants, err := l.requester.Request(ctx, q)

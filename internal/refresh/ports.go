@@ -266,6 +266,9 @@ type History interface {
 	Forget(ctx context.Context, upTo string) (int, error)
 	// Restore puts values back into the history. One that is there stays.
 	Restore(ctx context.Context, values []Value) error
+	// PastValues lists the values of one entity that are stored, the newest first:
+	// the present one, those that are not archived yet, and those that were restored.
+	PastValues(ctx context.Context, q PastQuery) ([]PastValue, error)
 }
 
 // Value is one value that an entity once had.

@@ -95,7 +95,7 @@ func (c *consumer) save(ctx context.Context, t *task, f Fetched) {
 		return
 	}
 	if c.Lags != nil {
-		c.Lags.Served(c.priority, c.Now().Sub(t.called))
+		c.Lags.Served(t.event.Source, c.priority, c.Now().Sub(t.called))
 	}
 	c.ackEvent(ctx, t)
 }

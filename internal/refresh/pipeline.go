@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"sluice/internal/backoff"
@@ -110,7 +112,7 @@ func NewPipeline(p Parts, s Settings) (*Pipeline, error) {
 	l.requester = &Requester{Coalescer: writes, Requests: p.Snapshots, Marks: p.Snapshots, Log: writes, Lasting: p.Log.Lasting(), Now: p.Now}
 	l.requester.accepts = newAccepts(p.Snapshots)
 	l.waker = NewWaker(WakerOptions{Requests: p.Snapshots, Marks: p.Snapshots, Log: p.Log, Alone: p.Signals == nil, Now: p.Now, Slog: p.Slog})
-	l.lags = NewLags(p.Log, p.Rate, onlySource(p.Upstreams), p.Now)
+	l.lags = NewLags(p.Log, p.Rate, slices.Collect(maps.Keys(p.Upstreams)), p.Now)
 	l.requester.Published = l.lags.Published
 	l.changes = watch.New(p.Signals, MaxTakeWait)
 	l.reader = NewReader(ReaderOptions{
@@ -284,15 +286,4 @@ func (l *Pipeline) RedriveWhy(ctx context.Context, why string) (int, error) {
 // Discard removes dead letters and returns how many there were.
 func (l *Pipeline) Discard(ctx context.Context, ids ...string) (int, error) {
 	return l.deadLetters.Discard(ctx, ids...)
-}
-
-// onlySource is the source that refreshes are limited by. Where there are several
-// it is the first.
-func onlySource(upstreams map[string]Upstream) (first string) {
-	for name := range upstreams {
-		if first == "" || name < first {
-			first = name
-		}
-	}
-	return first
 }

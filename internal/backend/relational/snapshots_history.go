@@ -98,7 +98,7 @@ const pastSQL = `SELECT v.seq, v.stored_at, v.version, v.hash, v.body FROM (SELE
 		WHERE identity = ? AND (stored_at < ? OR stored_at = ? AND seq < ?) ORDER BY stored_at DESC, seq DESC LIMIT ?) p
 	JOIN snapshot_value v ON v.seq = p.place ORDER BY v.stored_at DESC, v.seq DESC`
 
-// PastValues implements refresh.History.
+// PastValues implements refresh.Past.
 func (s *Snapshots) PastValues(ctx context.Context, q refresh.PastQuery) (values []refresh.PastValue, err error) {
 	from, identity := q.From(), entityIdentity(q.Entity)
 	err = s.db.Query(ctx, func(r *sql.Rows) error {

@@ -55,7 +55,7 @@ const pastSQL = `SELECT v.seq, v.stored_at, v.version, v.hash, v.body FROM (SELE
 		WHERE source = ?1 AND key = ?2 AND (stored_at, seq) < (?3, ?4) ORDER BY stored_at DESC, seq DESC LIMIT ?5) p
 	CROSS JOIN snapshot_value v ON v.seq = p.seq ORDER BY v.stored_at DESC, v.seq DESC`
 
-// PastValues implements refresh.History.
+// PastValues implements refresh.Past.
 func (s *Snapshots) PastValues(ctx context.Context, q refresh.PastQuery) (values []refresh.PastValue, err error) {
 	from := q.From()
 	err = s.db.Read(ctx, func(c *driver.Conn) error {

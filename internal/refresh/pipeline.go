@@ -12,6 +12,7 @@ import (
 	"sluice/internal/domain"
 	"sluice/internal/lifecycle"
 	"sluice/internal/quota/rate"
+	"sluice/internal/ration/keeper"
 	"sluice/internal/source"
 	"sluice/internal/traces"
 	"sluice/internal/watch"
@@ -102,14 +103,14 @@ func NewPipeline(p Parts, s Settings) (*Pipeline, error) {
 	}
 	l := &Pipeline{Parts: p, works: s.Works, runner: lifecycle.NewRunner()}
 	l.openBreakers()
-	l.counts = &counted{snapshots: p.Snapshots, now: p.Now, by: map[string]count{}, busy: map[string]bool{}}
+	l.counts = &counted{snapshots: p.Snapshots, now: p.Now, first: keeper.NewTurn(), by: map[string]count{}, busy: map[string]bool{}}
 	// What hands out locks and carries events fails together: one breaker
 	// protects both.
 	writes := &breakerWrites{coalescer: p.Coalescer, log: p.Log, breaker: l.breakers[breakerRedis]}
 	if p.InProcess {
 		delete(l.breakers, breakerRedis)
 	}
-	l.requester = &Requester{Coalescer: writes, Requests: p.Snapshots, Marks: p.Snapshots, Log: writes, Lasting: p.Log.Lasting(), Now: p.Now}
+	l.requester = &Requester{Coalescer: writes, Requests: p.Snapshots, Marks: p.Snapshots, Log: writes, Lasting: p.Log.Lasting(), marking: keeper.NewTurn(), Now: p.Now}
 	l.requester.accepts = newAccepts(p.Snapshots)
 	l.waker = NewWaker(WakerOptions{Requests: p.Snapshots, Marks: p.Snapshots, Log: p.Log, Alone: p.Signals == nil, Now: p.Now, Slog: p.Slog})
 	l.lags = NewLags(p.Log, p.Rate, slices.Collect(maps.Keys(p.Upstreams)), p.Now)

@@ -2,7 +2,7 @@ package engine
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -10,11 +10,14 @@ import (
 	"sluice/internal/state"
 )
 
+// anyRuns has another name than its method Runs.
+type anyRuns interface{ state.Runs }
+
 // manyRuns is a store of runs of any number, whose accounts have many cursors.
 type manyRuns struct {
-	state.Runs
+	anyRuns
 	state.Collection
-	cursors int
+	cursors map[string]time.Time
 }
 
 func (m manyRuns) Run(_ context.Context, id int64) (domain.Run, error) {
@@ -22,18 +25,17 @@ func (m manyRuns) Run(_ context.Context, id int64) (domain.Run, error) {
 }
 
 func (m manyRuns) Cursors(context.Context, int64) (map[string]time.Time, error) {
-	out := make(map[string]time.Time, m.cursors)
-	for i := range m.cursors {
-		out[fmt.Sprint(i)] = time.Unix(1, 0)
-	}
-	return out, nil
+	return m.cursors, nil
 }
 
 // TestWhatIsRememberedOfRunsIsBounded: however many runs there are whose end nobody
 // here hears of, and however many cursors their accounts have.
 func TestWhatIsRememberedOfRunsIsBounded(t *testing.T) {
 	for _, cursors := range []int{0, 2000, 2 * runCacheSize} {
-		store := manyRuns{cursors: cursors}
+		store := manyRuns{cursors: make(map[string]time.Time, cursors)}
+		for i := range cursors {
+			store.cursors[strconv.Itoa(i)] = time.Unix(1, 0)
+		}
 		c := newRunCache(store, store, nil)
 		runs := int64(3*runCacheSize/(cursors+1)) + 3
 		if cursors == 0 {

@@ -7,6 +7,9 @@ import (
 	"syscall"
 	"testing"
 
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
 	sim "sluice/internal/simulator/github"
 	"sluice/internal/testkit/sluice"
 )
@@ -79,6 +82,25 @@ func TestDoctor(t *testing.T) {
 				t.Errorf("got %+v", d)
 			}
 		})
+	}
+	// A database that a newer version has migrated is left alone.
+	newer := filepath.Join(t.TempDir(), "newer")
+	if err := os.CopyFS(newer, os.DirFS(collected)); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := sqlite.OpenConn(filepath.Join(newer, "sluice.db"), sqlite.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sqlitex.ExecuteTransient(conn, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a := sluice.Run(t, nil, "doctor", "--data-dir", newer, "--github-url", u.URL).Expect(t, 1, "1 check failed")
+	if !strings.Contains(a.Out, "schema 9999") || !strings.Contains(a.Out, "newer") {
+		t.Errorf("of a newer database it says\n%s", a.Out)
 	}
 	// The damaged database is refused by whoever would work on it, too.
 	sluice.Run(t, nil, u.Collect(damaged)...).Expect(t, 1, "damaged", "backup")

@@ -13,11 +13,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"sluice/internal/document"
 	"sluice/internal/domain"
+	"sluice/internal/ration/keeper"
 	"sluice/internal/record"
 	"sluice/internal/source"
 	"sluice/internal/source/declared"
@@ -68,8 +68,8 @@ type Options struct {
 // Catalogue lists sources, and changes which there are.
 type Catalogue struct {
 	Options
-	// changing is held while something is added or removed.
-	changing sync.Mutex
+	// changing is whose turn it is to add or remove something.
+	changing keeper.Turn
 }
 
 // New returns the catalogue of a process.
@@ -83,7 +83,7 @@ func New(o Options) *Catalogue {
 	if o.Changed == nil {
 		o.Changed = func() {}
 	}
-	return &Catalogue{Options: o}
+	return &Catalogue{Options: o, changing: keeper.NewTurn()}
 }
 
 // Item is a source in a list.

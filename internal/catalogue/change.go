@@ -183,16 +183,18 @@ func keepsColumns(before *Added, now source.Description) error {
 
 // alone keeps everybody else from changing anything.
 func (c *Catalogue) alone(ctx context.Context) (release func(), err error) {
-	c.changing.Lock()
+	if err := c.changing.Take(ctx); err != nil {
+		return nil, err
+	}
 	if c.Alone == nil {
-		return c.changing.Unlock, nil
+		return c.changing.End, nil
 	}
 	others, err := c.Alone(ctx, what)
 	if err != nil {
-		c.changing.Unlock()
+		c.changing.End()
 		return nil, err
 	}
-	return func() { others(); c.changing.Unlock() }, nil
+	return func() { others(); c.changing.End() }, nil
 }
 
 func (c *Catalogue) shown(ctx context.Context, a *Added, isNew bool) (Detail, bool, error) {

@@ -96,6 +96,8 @@ var examples = map[string]string{
   sluice quota --owner octocat`,
 	"quota reset": `  sluice quota reset octocat`,
 	"snapshot":    `  sluice snapshot get basic:OCID`,
+	"snapshot history": `  sluice snapshot history basic:OCID
+  sluice snapshot history basic:OCID --values --limit 0 -o json`,
 	"snapshot get": `  sluice snapshot get item-equipment:OCID --wait
   sluice snapshot get basic:NAME --name`,
 	"stats": `  sluice stats octocat

@@ -4,10 +4,10 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"sluice/internal/client"
+	"sluice/internal/ration/keeper"
 )
 
 // announcedPatience is how long a service that has announced itself on a data
@@ -33,7 +33,7 @@ func (a *App) readBeside(ctx context.Context, o *options, url string) (*session,
 		}
 		return s, err
 	}
-	folder := &besides{service: hc.Transport, open: func() (*session, error) {
+	folder := &besides{service: hc.Transport, opening: keeper.NewTurn(), open: func() (*session, error) {
 		// It serves what comes after, and ends with the session.
 		return a.open(context.WithoutCancel(ctx), o, "sluice", toRead)
 	}}
@@ -69,8 +69,9 @@ type besides struct {
 	service http.RoundTripper
 	open    func() (*session, error)
 
-	mu  sync.Mutex
-	own *session
+	// opening is whose turn it is to open or close the folder.
+	opening keeper.Turn
+	own     *session
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -80,16 +81,18 @@ func (b *besides) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err == nil || r.Method != http.MethodGet || r.Context().Err() != nil || strings.HasSuffix(r.URL.Path, "/events") || r.Header.Get("Accept") == "text/event-stream" {
 		return answer, err
 	}
-	own, failed := b.folder()
+	own, failed := b.folder(r.Context())
 	if failed != nil {
 		return nil, err
 	}
 	return own.calls.RoundTrip(r)
 }
 
-func (b *besides) folder() (*session, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (b *besides) folder(ctx context.Context) (*session, error) {
+	if err := b.opening.Take(ctx); err != nil {
+		return nil, err
+	}
+	defer b.opening.End()
 	if b.own != nil {
 		return b.own, nil
 	}
@@ -101,8 +104,10 @@ func (b *besides) folder() (*session, error) {
 }
 
 func (b *besides) close(ctx context.Context) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	if err := b.opening.Take(ctx); err != nil {
+		return err
+	}
+	defer b.opening.End()
 	if b.own == nil {
 		return nil
 	}

@@ -85,7 +85,7 @@ func (a snapshotCommands) showPipeline(c *cobra.Command, o *options, s *session)
 }
 
 func (a snapshotCommands) snapshots(o *options) *cobra.Command {
-	return group("snapshot", "Read snapshots", a.snapshotGet(o))
+	return group("snapshot", "Read snapshots", a.snapshotGet(o), a.snapshotHistory(o))
 }
 
 func (a snapshotCommands) snapshotGet(o *options) *cobra.Command {

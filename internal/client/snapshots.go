@@ -21,6 +21,18 @@ func (c snapshotCalls) Snapshot(ctx context.Context, e refresh.Entity) (refresh.
 	return out, err
 }
 
+// SnapshotHistory lists the stored values of an entity, the newest first; whole has
+// the values themselves too.
+func (c snapshotCalls) SnapshotHistory(ctx context.Context, e refresh.Entity, whole bool, p Page) (wire.SnapshotHistory, error) {
+	q := p.values()
+	if whole {
+		q.Set("values", "true")
+	}
+	var out wire.SnapshotHistory
+	err := c.call(ctx, http.MethodGet, snapshotPath(e, "/history"), q, nil, &out)
+	return out, err
+}
+
 // WatchSnapshot yields what is known of an entity until it is fresh.
 func (c snapshotCalls) WatchSnapshot(ctx context.Context, e refresh.Entity) iter.Seq2[refresh.Answer, error] {
 	return follow(ctx, c.transport, snapshotPath(e, "/events"), nil, one[refresh.Answer](wire.EventSnapshot),

@@ -100,7 +100,9 @@ var abouts = map[string]string{
 	"completion-stats":     "Lateness is how long after its instant a timer fired.",
 	"detect-missed-timers": "The service does so by itself now and then; this does it at once.",
 
-	"get-snapshot":     "It never waits for the upstream: freshness says how old the value is, updateQueued whether a newer one was asked for.",
+	"get-snapshot": "It never waits for the upstream: freshness says how old the value is, updateQueued whether a newer one was asked for.",
+	"list-snapshot-history": "They are the present value, those that are not archived yet, and those that were restored from the archive. " +
+		"A value that a refresh found unchanged is not stored again.",
 	"refresh":          "What is accepted is durable. An entity that is being refreshed already is not asked for twice.",
 	"refresh-overview": "It is what the process that answers knows, and what the shared servers tell.",
 

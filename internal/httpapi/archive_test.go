@@ -73,7 +73,7 @@ func newArchived(t *testing.T) *archived {
 	archiver, err := archive.New(a.store, a.bucket, archive.Options{})
 	a.must(err)
 	deps := newFake().deps()
-	deps.Refreshes, deps.Archive = entities{}, archiver
+	deps.Refreshes, deps.Archive = storedEntities{store: a.store}, archiver
 	server := httptest.NewServer(httpapi.New(deps, httpapi.Options{}))
 	t.Cleanup(func() {
 		server.Close()

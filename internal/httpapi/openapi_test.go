@@ -21,7 +21,8 @@ var routes = []string{
 	"GET /api/v1/documents/{kind}/{id}", "GET /api/v1/events", "GET /api/v1/export", "GET /api/v1/jobs", "GET /api/v1/jobs/{id}",
 	"GET /api/v1/monitoring/completion-stats", "GET /api/v1/notifications", "GET /api/v1/processes", "GET /api/v1/queries", "GET /api/v1/queries/{name}", "GET /api/v1/quota",
 	"GET /api/v1/refresh", "GET /api/v1/runs", "GET /api/v1/runs/{id}", "GET /api/v1/runs/{id}/events", "GET /api/v1/search", "GET /api/v1/sinks",
-	"GET /api/v1/sinks/{name}/letters", "GET /api/v1/snapshots/{source}/{key}", "GET /api/v1/snapshots/{source}/{key}/events", "GET /api/v1/sources",
+	"GET /api/v1/sinks/{name}/letters", "GET /api/v1/snapshots/{source}/{key}", "GET /api/v1/snapshots/{source}/{key}/events", "GET /api/v1/snapshots/{source}/{key}/history",
+	"GET /api/v1/sources",
 	"GET /api/v1/sources/{name}", "GET /api/v1/stats/accounts/{id}", "GET /api/v1/stats/global", "GET /api/v1/stats/leaderboard", "GET /api/v1/timers",
 	"GET /api/v1/timers/{id}", "GET /api/v1/tokens", "GET /api/v1/whoami", "GET /debug/redis/stats", "GET /livez", "GET /readyz", "PATCH /api/v1/accounts/{id}",
 	"POST /api/v1/accounts", "POST /api/v1/accounts/{id}/pause", "POST /api/v1/accounts/{id}/purge", "POST /api/v1/accounts/{id}/resume",
@@ -194,7 +195,8 @@ func TestUnconfigured(t *testing.T) {
 	h := httpapi.New(newFake().deps(), httpapi.Options{})
 	for path, says := range map[string]string{
 		"/api/v1/refresh": "SLUICE_MAPLESTORY_KEY", "/api/v1/snapshots/maplestory/x": "SLUICE_MAPLESTORY_KEY",
-		"/api/v1/snapshots/maplestory/x/events": "SLUICE_MAPLESTORY_KEY", "/api/v1/archive": "--archive", "/debug/redis/stats": "does not use Redis",
+		"/api/v1/snapshots/maplestory/x/events": "SLUICE_MAPLESTORY_KEY", "/api/v1/snapshots/maplestory/x/history": "SLUICE_MAPLESTORY_KEY",
+		"/api/v1/archive": "--archive", "/debug/redis/stats": "does not use Redis",
 	} {
 		if w := ask(h, http.MethodGet, "http://localhost"+path); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), says) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)

@@ -64,6 +64,7 @@ var needed = map[string]access.Role{
 	"GET /api/v1/sources/{name}":                   access.Read,
 	"GET /api/v1/snapshots/{source}/{key}":         access.Read,
 	"GET /api/v1/snapshots/{source}/{key}/events":  access.Read,
+	"GET /api/v1/snapshots/{source}/{key}/history": access.Read,
 	"GET /api/v1/stats/accounts/{id}":              access.Read,
 	"GET /api/v1/stats/global":                     access.Read,
 	"GET /api/v1/stats/leaderboard":                access.Read,

@@ -28,6 +28,8 @@ type Snapshots interface {
 	// spelling.
 	CheckEntity(e refresh.Entity) (refresh.Entity, error)
 	Get(ctx context.Context, e refresh.Entity) (refresh.Answer, error)
+	// History lists the stored values of an entity, the newest first.
+	History(ctx context.Context, q refresh.PastQuery) ([]refresh.PastValue, error)
 	Request(ctx context.Context, q refresh.Request) ([]refresh.Grant, error)
 	// Watch returns a channel that gets a token after snapshots were stored.
 	Watch() (changed <-chan struct{}, end func())
@@ -61,6 +63,7 @@ func (s *snapshotRoutes) registerSnapshots(api huma.API) {
 		errors: []int{http.StatusUnprocessableEntity}}, s.requestRefresh)
 	register(s, api, operation{id: "refresh-overview", method: http.MethodGet, path: "/api/v1/refresh", tag: tag,
 		summary: "Show lags, rates, breakers and counts of the refresh pipeline"}, s.refreshOverview)
+	s.registerSnapshotHistory(api)
 	s.registerSnapshotEvents(api)
 }
 

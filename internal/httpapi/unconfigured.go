@@ -25,6 +25,11 @@ func (n noRefreshes) Get(context.Context, refresh.Entity) (refresh.Answer, error
 	return refresh.Answer{}, n.error()
 }
 
+// History implements Refreshes.
+func (n noRefreshes) History(context.Context, refresh.PastQuery) ([]refresh.PastValue, error) {
+	return nil, n.error()
+}
+
 // Request implements Refreshes.
 func (n noRefreshes) Request(context.Context, refresh.Request) ([]refresh.Grant, error) {
 	return nil, n.error()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"sluice/internal/ration/keeper"
 )
 
 const (
@@ -29,7 +31,7 @@ type lately[T any] struct {
 	now  func() time.Time
 
 	// first lets one read who found nothing, and the others wait for it.
-	first sync.Mutex
+	first keeper.Turn
 
 	mu    sync.Mutex
 	value T
@@ -40,7 +42,7 @@ type lately[T any] struct {
 }
 
 func newLately[T any](now func() time.Time, read func(context.Context) (T, error)) *lately[T] {
-	return &lately[T]{read: read, now: now}
+	return &lately[T]{read: read, now: now, first: keeper.NewTurn()}
 }
 
 // figure is what is known of a part.
@@ -55,8 +57,10 @@ func (l *lately[T]) get(ctx context.Context) figure[T] {
 	if f, ok := l.known(ctx); ok {
 		return f
 	}
-	l.first.Lock()
-	defer l.first.Unlock()
+	if err := l.first.Take(ctx); err != nil {
+		return figure[T]{err: err}
+	}
+	defer l.first.End()
 	if f, ok := l.known(ctx); ok {
 		return f
 	}

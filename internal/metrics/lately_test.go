@@ -72,3 +72,22 @@ func TestSlowReadsAreShared(t *testing.T) {
 		want("what failed is tried again at once", 5, 0, 0)
 	})
 }
+
+// TestWhoWaitsToReadGivesUp: with its own context, whoever reads meanwhile.
+func TestWhoWaitsToReadGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLately(time.Now, func(context.Context) (int, error) { time.Sleep(time.Hour); return 1, nil })
+		first := make(chan figure[int])
+		go func() { first <- l.get(t.Context()) }()
+		synctest.Wait()
+		began := time.Now()
+		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if f := l.get(impatient); !errors.Is(f.err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+			t.Errorf("got %+v after %s", f, time.Since(began))
+		}
+		if f := <-first; f.value != 1 || f.err != nil {
+			t.Errorf("who read got %+v", f)
+		}
+	})
+}

@@ -31,7 +31,8 @@ type Answer struct {
 	LastCheckedAt time.Time       `json:"lastCheckedAt,omitzero"`
 	// UpdateQueued is whether a refresh was asked for and is not done.
 	UpdateQueued bool `json:"updateQueued"`
-	// EstimatedWaitMs is about how long that will take; null if nobody knows.
+	// EstimatedWaitMs is about how long that will take; null if nobody knows, as
+	// where records of several sources are kept and some of them wait.
 	EstimatedWaitMs *int64 `json:"estimatedWaitMs"`
 	// Status tells what is wrong with the entity, if anything is.
 	Status *Status `json:"status,omitempty"`

@@ -2,6 +2,7 @@ package refresh
 
 import (
 	"fmt"
+	"time"
 
 	"sluice/internal/domain"
 )
@@ -14,6 +15,31 @@ type HistoryCursor struct {
 	At, Seq int64
 	// UpTo is the last seq that there was when the listing began.
 	UpTo int64
+}
+
+// PastQuery asks for the stored values of an entity.
+type PastQuery struct {
+	Entity
+	// Before and BeforeSeq page backwards: those that were stored earlier, or at the
+	// same instant with a smaller seq. A zero Before begins with the newest.
+	Before    time.Time
+	BeforeSeq int64
+	Limit     int
+}
+
+// From is where a listing begins, as stores have it.
+func (q *PastQuery) From() HistoryCursor {
+	if q.Before.IsZero() {
+		return HistoryCursor{At: 1 << 62}
+	}
+	return HistoryCursor{At: q.Before.UnixMicro(), Seq: q.BeforeSeq}
+}
+
+// PastValue is a stored value of an entity. Seq tells those apart that were stored
+// at one instant.
+type PastValue struct {
+	Value
+	Seq int64
 }
 
 // String is what ParseHistoryCursor reads.

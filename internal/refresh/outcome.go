@@ -95,7 +95,7 @@ func (c *consumer) save(ctx context.Context, t *task, f Fetched) {
 		return
 	}
 	if c.Lags != nil {
-		c.Lags.Served(c.priority, c.Now().Sub(t.called))
+		c.Lags.Served(t.event.Source, c.priority, c.Now().Sub(t.called))
 	}
 	c.ackEvent(ctx, t)
 }
@@ -192,7 +192,7 @@ func (c *consumer) giveUp(ctx context.Context, t *task, f Fetched) {
 	}
 	if err != nil {
 		// Nothing can be kept of it; the log line above is what is left.
-		c.Slog.Error("a dead letter cannot be kept", "entity", t.event.String(), "error", err)
+		c.Slog.Error("a dead letter cannot be kept", "entity", t.event.String(), "correlation_id", t.event.CorrelationID, "error", err)
 	}
 	c.counters.Dead.Add(1)
 	if c.Buried != nil {

@@ -10,6 +10,7 @@ import (
 	"sluice/internal/backoff"
 	"sluice/internal/domain"
 	"sluice/internal/quota/rate"
+	"sluice/internal/ration/keeper"
 )
 
 // Overview tells how the pipeline stands.
@@ -106,7 +107,7 @@ type counted struct {
 	snapshots Entities
 	now       func() time.Time
 
-	first sync.Mutex
+	first keeper.Turn
 	mu    sync.Mutex
 	by    map[string]count
 	busy  map[string]bool
@@ -123,8 +124,10 @@ func (c *counted) of(ctx context.Context, source string) (Counts, time.Time, err
 	known, ok := c.known(source)
 	if !ok {
 		// Nobody has counted: one does, and the others wait for it.
-		c.first.Lock()
-		defer c.first.Unlock()
+		if err := c.first.Take(ctx); err != nil {
+			return Counts{}, time.Time{}, err
+		}
+		defer c.first.End()
 		if known, ok = c.known(source); !ok {
 			return c.renew(ctx, source)
 		}

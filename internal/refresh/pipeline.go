@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"sluice/internal/backoff"
 	"sluice/internal/domain"
 	"sluice/internal/lifecycle"
 	"sluice/internal/quota/rate"
+	"sluice/internal/ration/keeper"
 	"sluice/internal/source"
 	"sluice/internal/traces"
 	"sluice/internal/watch"
@@ -100,17 +103,17 @@ func NewPipeline(p Parts, s Settings) (*Pipeline, error) {
 	}
 	l := &Pipeline{Parts: p, works: s.Works, runner: lifecycle.NewRunner()}
 	l.openBreakers()
-	l.counts = &counted{snapshots: p.Snapshots, now: p.Now, by: map[string]count{}, busy: map[string]bool{}}
+	l.counts = &counted{snapshots: p.Snapshots, now: p.Now, first: keeper.NewTurn(), by: map[string]count{}, busy: map[string]bool{}}
 	// What hands out locks and carries events fails together: one breaker
 	// protects both.
 	writes := &breakerWrites{coalescer: p.Coalescer, log: p.Log, breaker: l.breakers[breakerRedis]}
 	if p.InProcess {
 		delete(l.breakers, breakerRedis)
 	}
-	l.requester = &Requester{Coalescer: writes, Requests: p.Snapshots, Marks: p.Snapshots, Log: writes, Lasting: p.Log.Lasting(), Now: p.Now}
+	l.requester = &Requester{Coalescer: writes, Requests: p.Snapshots, Marks: p.Snapshots, Log: writes, Lasting: p.Log.Lasting(), marking: keeper.NewTurn(), Now: p.Now}
 	l.requester.accepts = newAccepts(p.Snapshots)
 	l.waker = NewWaker(WakerOptions{Requests: p.Snapshots, Marks: p.Snapshots, Log: p.Log, Alone: p.Signals == nil, Now: p.Now, Slog: p.Slog})
-	l.lags = NewLags(p.Log, p.Rate, onlySource(p.Upstreams), p.Now)
+	l.lags = NewLags(p.Log, p.Rate, slices.Collect(maps.Keys(p.Upstreams)), p.Now)
 	l.requester.Published = l.lags.Published
 	l.changes = watch.New(p.Signals, MaxTakeWait)
 	l.reader = NewReader(ReaderOptions{
@@ -232,6 +235,11 @@ func (l *Pipeline) CheckEntity(e Entity) (Entity, error) {
 // Get answers a read.
 func (l *Pipeline) Get(ctx context.Context, e Entity) (Answer, error) { return l.reader.Get(ctx, e) }
 
+// History lists the stored values of an entity, the newest first.
+func (l *Pipeline) History(ctx context.Context, q PastQuery) ([]PastValue, error) {
+	return l.Snapshots.PastValues(ctx, q)
+}
+
 // Request has entities refreshed.
 func (l *Pipeline) Request(ctx context.Context, q Request) ([]Grant, error) {
 	grants, err := l.requester.Request(ctx, q)
@@ -279,15 +287,4 @@ func (l *Pipeline) RedriveWhy(ctx context.Context, why string) (int, error) {
 // Discard removes dead letters and returns how many there were.
 func (l *Pipeline) Discard(ctx context.Context, ids ...string) (int, error) {
 	return l.deadLetters.Discard(ctx, ids...)
-}
-
-// onlySource is the source that refreshes are limited by. Where there are several
-// it is the first.
-func onlySource(upstreams map[string]Upstream) (first string) {
-	for name := range upstreams {
-		if first == "" || name < first {
-			first = name
-		}
-	}
-	return first
 }

@@ -83,6 +83,7 @@ type Snapshots interface {
 	Marks
 	DeadLetters
 	History
+	Past
 }
 
 // Entities keeps the snapshots, and what else is known of their entities.
@@ -266,6 +267,13 @@ type History interface {
 	Forget(ctx context.Context, upTo string) (int, error)
 	// Restore puts values back into the history. One that is there stays.
 	Restore(ctx context.Context, values []Value) error
+}
+
+// Past tells what entities once were.
+type Past interface {
+	// PastValues lists the values of one entity that are stored, the newest first:
+	// the present one, those that are not archived yet, and those that were restored.
+	PastValues(ctx context.Context, q PastQuery) ([]PastValue, error)
 }
 
 // Value is one value that an entity once had.

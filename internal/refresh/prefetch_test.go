@@ -3,10 +3,12 @@ package refresh_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/quota/rate"
 	"sluice/internal/refresh"
 )
 
@@ -119,4 +121,76 @@ func TestPrefetchLeavesAReserve(t *testing.T) {
 		s.want(refresh.Published, high, "reader")
 		s.until("the reserve is there for readers", s.stored("reader"))
 	})
+}
+
+// zoned is an upstream that says where its days are.
+type zoned struct {
+	*script
+	limits rate.Limits
+}
+
+func (z zoned) Limits() rate.Limits { return z.limits }
+
+// TestPrefetchHoursAreTheUpstreams: whatever zone the machine is in; but what people
+// have configured comes first.
+func TestPrefetchHoursAreTheUpstreams(t *testing.T) {
+	seoul, err := time.LoadLocation("Asia/Seoul")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen := time.FixedZone("somewhere", 5*3600)
+	for name, tc := range map[string]struct {
+		declared, configured *time.Location
+		hour                 int
+	}{
+		"declared": {declared: seoul, hour: 19}, "none": {hour: 10}, "configured": {declared: seoul, configured: chosen, hour: 15},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				limits := plenty
+				limits.Zone = tc.declared
+				begin := time.Now()
+				var hours sync.Map
+				s := newStand(t, zoned{always(`"v"`), limits}, func(s *stand) {
+					s.limits, s.settings.Prefetches, s.settings.Zone = limits, true, tc.configured
+					s.settings.PerSecond = func(hour int) int { hours.Store(hour, true); return 1 }
+					s.now = func() time.Time {
+						return time.Date(2026, 10, 16, 10, 30, 0, 0, time.UTC).Add(time.Since(begin)).In(time.FixedZone("the machine", -7*3600))
+					}
+				})
+				s.start()
+				s.pass(10 * time.Minute)
+				seen := 0
+				hours.Range(func(hour, _ any) bool {
+					if seen++; hour != tc.hour {
+						t.Errorf("half past ten is taken for the hour %v, want %d", hour, tc.hour)
+					}
+					return true
+				})
+				if seen != 1 {
+					t.Errorf("%d hours in ten minutes", seen)
+				}
+			})
+		})
+	}
+}
+
+// TestEveningIsLeftToReaders: unless somebody says otherwise.
+func TestEveningIsLeftToReaders(t *testing.T) {
+	for hour, most := range map[int]int{18: 250, 19: 150, 23: 150, 0: 250} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			up := always(`"v"`)
+			s := prefetching(t, up, 3000, 0, func(s *stand) {
+				s.settings.PerSecond = nil
+				s.now = func() time.Time { return time.Date(2026, 10, 16, hour, 0, 0, 0, time.UTC).Add(time.Since(begin)) }
+			})
+			s.pass(24*time.Hour + time.Minute)
+			s.start()
+			s.pass(6 * time.Second)
+			if n := up.all(); n < 4*most || n > 7*most {
+				t.Errorf("at %d in six seconds %d calls, want about %d a second", hour, n, most)
+			}
+		})
+	}
 }

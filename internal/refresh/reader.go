@@ -40,14 +40,14 @@ type Change struct {
 	CheckedAt time.Time
 }
 
-// Wait tells how long a refresh takes that is asked for now; false if nobody
-// knows.
+// Wait tells how long a refresh of a source takes that is asked for now; false if
+// nobody knows.
 type Wait interface {
-	Estimate(p domain.Priority) (time.Duration, bool)
+	Estimate(source string, p domain.Priority) (time.Duration, bool)
 	// Quiet reports whether a refresh that is asked for now waits for no other;
 	// Served tells how long one took that did not.
-	Quiet(p domain.Priority) bool
-	Served(p domain.Priority, d time.Duration)
+	Quiet(source string, p domain.Priority) bool
+	Served(source string, p domain.Priority, d time.Duration)
 }
 
 // ReaderOptions are what a Reader works with.
@@ -138,7 +138,7 @@ func (r *Reader) Get(ctx context.Context, e Entity) (Answer, error) {
 		a.ETag = `"` + hex.EncodeToString(known.Hash[:16]) + `"`
 		r.noteRead(e, now)
 		if took, ok := r.watched.arrived(e, known.CheckedAt); ok {
-			r.Wait.Served(domain.PriorityHigh, took)
+			r.Wait.Served(e.Source, domain.PriorityHigh, took)
 		}
 	}
 	// A look in the future was written before a clock was set back.
@@ -188,7 +188,7 @@ func (r *Reader) estimate(a *Answer) {
 	if r.Wait == nil {
 		return
 	}
-	if d, ok := r.Wait.Estimate(domain.PriorityHigh); ok {
+	if d, ok := r.Wait.Estimate(a.Source, domain.PriorityHigh); ok {
 		ms := d.Milliseconds()
 		a.EstimatedWaitMs = &ms
 	}
@@ -234,7 +234,7 @@ func (r *Reader) requestRefresh(e Entity, known Cached, now time.Time) (before, 
 	}
 	select {
 	case r.requests <- refreshRequest{e, reason}:
-		if r.Wait != nil && r.Wait.Quiet(domain.PriorityHigh) {
+		if r.Wait != nil && r.Wait.Quiet(e.Source, domain.PriorityHigh) {
 			r.watched.asked(e, now)
 		}
 		return false, true

@@ -2,6 +2,7 @@ package refresh_test
 
 import (
 	"context"
+	"crypto/rand"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -195,4 +196,35 @@ func TestLateResultNeverOverwrites(t *testing.T) {
 			t.Errorf("stored is %s of version %d; %d values", got.Body, got.Version, len(s.values()))
 		}
 	})
+}
+
+// TestWhoWaitsForTheStoreGivesUp: with its own context, whoever asks the store
+// meanwhile, which does not answer.
+func TestWhoWaitsForTheStoreGivesUp(t *testing.T) {
+	for _, method := range []string{"VersionMark", "RaiseVersionMark", "Counts"} {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStand(t, always(`"v"`))
+				s.breaks(hang(time.Hour), method)
+				call := func(ctx context.Context) (err error) {
+					if method == "Counts" {
+						_, err = s.Overview(ctx)
+					} else {
+						_, err = s.Request(ctx, refresh.Request{Entities: entitiesOf([]string{rand.Text()}), Priority: high, Reason: refresh.ReasonUserRequest})
+					}
+					return err
+				}
+				first := make(chan error)
+				go func() { first <- call(t.Context()) }()
+				synctest.Wait()
+				began := time.Now()
+				impatient, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if err := call(impatient); err == nil || time.Since(began) > 10*time.Second {
+					t.Errorf("it ended with %v after %s", err, time.Since(began))
+				}
+				s.check(<-first)
+			})
+		})
+	}
 }

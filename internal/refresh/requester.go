@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"sluice/internal/domain"
+	"sluice/internal/ration/keeper"
 )
 
 // Publisher appends to the log; every EventLog is one.
@@ -31,8 +31,9 @@ type Requester struct {
 
 	accepts *accepts
 
-	// marked is up to where versions may have been given out, as the store knows.
-	marking sync.Mutex
+	// marked is up to where versions may have been given out, as the store knows. It is
+	// one caller's turn to ask it or to tell it.
+	marking keeper.Turn
 	marked  atomic.Int64
 }
 
@@ -123,8 +124,10 @@ func (r *Requester) seed(ctx context.Context) error {
 	if r.marked.Load() > 0 {
 		return nil
 	}
-	r.marking.Lock()
-	defer r.marking.Unlock()
+	if err := r.marking.Take(ctx); err != nil {
+		return err
+	}
+	defer r.marking.End()
 	if r.marked.Load() > 0 {
 		return nil
 	}
@@ -148,8 +151,10 @@ func (r *Requester) mark(ctx context.Context, groups ...[]Event) error {
 	if newest <= r.marked.Load() {
 		return nil
 	}
-	r.marking.Lock()
-	defer r.marking.Unlock()
+	if err := r.marking.Take(ctx); err != nil {
+		return err
+	}
+	defer r.marking.End()
 	if newest <= r.marked.Load() {
 		return nil
 	}

@@ -2,16 +2,20 @@ package wiring_test
 
 import (
 	"context"
+	"log/slog"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"sluice/internal/client"
 	"sluice/internal/config"
 	"sluice/internal/domain"
 	"sluice/internal/engine"
 	"sluice/internal/engine/enginetest"
+	"sluice/internal/httpapi"
 	"sluice/internal/source"
 	"sluice/internal/source/github"
 	"sluice/internal/testkit"
@@ -64,12 +68,25 @@ func TestRedisThatHangs(t *testing.T) {
 	if err := svc.Check(t.Context()); domain.CodeOf(err) != domain.CodeUnavailable {
 		t.Errorf("the check says %v", err)
 	}
+	// Whoever asks over HTTP is answered, too.
+	api := httptest.NewServer(httpapi.New(httpapi.Deps{
+		Orchestrator: svc.Engine, Observer: svc.Engine, Reader: svc.State, Quota: svc.Quota, Keys: svc.Keys, Lifecycle: httpapi.NewLifecycle(),
+		Log: slog.New(slog.DiscardHandler),
+	}, httpapi.Options{Version: "test"}))
+	defer api.Close()
+	seen, err := client.New(api.URL, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := seen.Run(t.Context(), run.ID, false); err != nil || got.ID != run.ID || len(got.Waits) != 1 || !strings.Contains(got.Waits[0].Reason, "unknown") {
+		t.Errorf("over HTTP the run is %+v, %v", got, err)
+	}
 	close(answer)
 
 	began := time.Now()
 	_ = svc.Close(context.WithoutCancel(t.Context())) // it may say that calls were given up
-	// Without limits it would not return at all.
-	if took := time.Since(began); took > 5*time.Minute {
+	// Calls have five seconds, and each server that does not answer has its own limit.
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("stopping took %v", took)
 	}
 }

@@ -69,6 +69,7 @@ type measuredSnapshots struct {
 	refresh.Marks
 	refresh.DeadLetters
 	refresh.History
+	refresh.Past
 }
 
 // measureRefreshes has the refresh pipeline measured.
@@ -77,7 +78,7 @@ func measureRefreshes(m Meter, limits map[string]rate.Limits, p *refresh.Parts) 
 		return
 	}
 	store := p.Snapshots
-	p.Snapshots = measuredSnapshots{m.Entities(store), store, store, m.DeadLetters(store), store}
+	p.Snapshots = measuredSnapshots{m.Entities(store), store, store, m.DeadLetters(store), store, store}
 	p.Coalescer, p.Rate, p.Log = m.Coalescer(p.Coalescer), m.Rate(p.Rate, limits), m.Log(p.Log)
 	upstreams := make(map[string]refresh.Upstream, len(p.Upstreams))
 	for name, u := range p.Upstreams {

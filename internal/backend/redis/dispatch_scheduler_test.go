@@ -96,6 +96,10 @@ func TestSilentLeaderIsReplaced(t *testing.T) {
 	release := sync.OnceFunc(func() { close(g.open) })
 	defer release()
 	close(g.shut)
+	// By itself the lead ends within the time in which a leader is replaced.
+	if left := w.number("PTTL", w.key("jobs:leader")); left <= 0 || left > 30_000 {
+		t.Errorf("the lead lasts for %d ms more", left)
+	}
 	here.AdvanceToNext() // what it asks now arrives when the other leads
 	// The lead has run out, and the other looks when it knew that it would. It
 	// may be looking just now, because its subscription has begun, and then

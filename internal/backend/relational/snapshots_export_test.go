@@ -6,5 +6,6 @@ const (
 	EntityColumns   = entityColumns
 	ValuesSQL       = valuesSQL
 	ForgottenSQL    = forgottenSQL
+	PastSQL         = pastSQL
 	RemoveValuesSQL = removeValuesSQL
 )

@@ -93,6 +93,31 @@ func (s *Snapshots) Values(ctx context.Context, before time.Time, after string, 
 	return values, from.String(), nil
 }
 
+// pastSQL sorts an entity's values without their bodies.
+const pastSQL = `SELECT v.seq, v.stored_at, v.version, v.hash, v.body FROM (SELECT seq AS place FROM snapshot_value /*! FORCE INDEX (snapshot_value_identity) */
+		WHERE identity = ? AND (stored_at < ? OR stored_at = ? AND seq < ?) ORDER BY stored_at DESC, seq DESC LIMIT ?) p
+	JOIN snapshot_value v ON v.seq = p.place ORDER BY v.stored_at DESC, v.seq DESC`
+
+// PastValues implements refresh.Past.
+func (s *Snapshots) PastValues(ctx context.Context, q refresh.PastQuery) (values []refresh.PastValue, err error) {
+	from, identity := q.From(), entityIdentity(q.Entity)
+	err = s.db.Query(ctx, func(r *sql.Rows) error {
+		v := refresh.PastValue{Value: refresh.Value{Entity: q.Entity}}
+		var at int64
+		var hash, packed sql.RawBytes
+		if err := r.Scan(&v.Seq, &at, &v.Version, &hash, &packed); err != nil {
+			return err
+		}
+		v.StoredAt = Time(at)
+		copy(v.Hash[:], hash)
+		var err error
+		v.Body, err = s.packer.Unpack(packed)
+		values = append(values, v)
+		return err
+	}, pastSQL, identity[:], from.At, from.At, from.Seq, max(0, q.Limit))
+	return values, err
+}
+
 // listedValue is a value that is to be forgotten.
 type listedValue struct {
 	seq      int64

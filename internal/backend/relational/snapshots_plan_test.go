@@ -75,4 +75,9 @@ func TestSnapshotsPlans(t *testing.T) {
 			t.Errorf("%s is done by %q with %q: %s", name, access, key, extra)
 		}
 	}
+	// The values of one entity are few, and are sorted without their bodies.
+	_, key, _, err := explain(t.Context(), db, relational.PastSQL, make([]byte, 16), 5, 5, 0, 10)
+	if err != nil || !strings.Contains(key, "snapshot_value_identity") || !strings.Contains(key, "PRIMARY") {
+		t.Errorf("an entity's values are found with %q, %v", key, err)
+	}
 }

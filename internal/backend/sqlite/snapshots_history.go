@@ -50,6 +50,29 @@ func (s *Snapshots) Values(ctx context.Context, before time.Time, after string, 
 	return values, from.String(), nil
 }
 
+// pastSQL sorts an entity's values without their bodies.
+const pastSQL = `SELECT v.seq, v.stored_at, v.version, v.hash, v.body FROM (SELECT seq FROM snapshot_value
+		WHERE source = ?1 AND key = ?2 AND (stored_at, seq) < (?3, ?4) ORDER BY stored_at DESC, seq DESC LIMIT ?5) p
+	CROSS JOIN snapshot_value v ON v.seq = p.seq ORDER BY v.stored_at DESC, v.seq DESC`
+
+// PastValues implements refresh.Past.
+func (s *Snapshots) PastValues(ctx context.Context, q refresh.PastQuery) (values []refresh.PastValue, err error) {
+	from := q.From()
+	err = s.db.Read(ctx, func(c *driver.Conn) error {
+		return Exec(c, pastSQL, func(r *driver.Stmt) {
+			v := refresh.Value{Entity: q.Entity, Version: r.ColumnInt64(2), StoredAt: fromMicros(r.ColumnInt64(1)), Body: readBlob(r, 4)}
+			r.ColumnBytes(3, v.Hash[:])
+			values = append(values, refresh.PastValue{Value: v, Seq: r.ColumnInt64(0)})
+		}, q.Source, q.Key, from.At, from.Seq, max(0, q.Limit))
+	})
+	for i := range values {
+		if err == nil {
+			values[i].Body, err = s.packer.Unpack(values[i].Body)
+		}
+	}
+	return values, err
+}
+
 // forgottenValues are the values that a listing has come across.
 const forgottenValues = "listed = 1 AND (stored_at, seq) <= (?1, ?2) AND seq <= ?3"
 

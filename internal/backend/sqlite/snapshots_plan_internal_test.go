@@ -28,6 +28,7 @@ func TestSnapshotsPlans(t *testing.T) {
 		"values":         {valuesSQL, "USING INDEX snapshot_value_listed (stored_at>? AND stored_at<?)"},
 		"forget present": {forgetPresentSQL, "USING INDEX snapshot_value_listed (stored_at<?)"},
 		"forget":         {forgetSQL, "snapshot_value_listed (stored_at<?)"},
+		"past":           {pastSQL, "USING INDEX snapshot_value_identity (source=? AND key=?)"},
 		"letters":        {letters, "USING INDEX dead_letter_why (why=?"},
 	} {
 		var plan []string
@@ -38,9 +39,10 @@ func TestSnapshotsPlans(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		all := strings.Join(plan, "\n")
-		// Reading a list of constants is called a scan as well.
-		scans := strings.Contains(strings.ReplaceAll(all, "SCAN 2-ROW VALUES CLAUSE", ""), "SCAN")
-		if !strings.Contains(all, c.index) || scans || strings.Contains(all, "TEMP B-TREE") {
+		// Reading a list of constants is called a scan as well, and reading what was
+		// sorted: the values of one entity are few, and are without their bodies then.
+		scans := strings.Contains(strings.NewReplacer("SCAN 2-ROW VALUES CLAUSE", "", "SCAN p", "").Replace(all), "SCAN")
+		if !strings.Contains(all, c.index) || scans || name != "past" && strings.Contains(all, "TEMP B-TREE") {
 			t.Errorf("%s is done by\n%s", name, all)
 		}
 	}

@@ -1,5 +1,22 @@
 package wire
 
+import (
+	"encoding/json"
+	"time"
+)
+
+// SnapshotHistory is one page of the stored values of an entity, newest first.
+type SnapshotHistory = List[SnapshotValue]
+
+// SnapshotValue is a value that an entity has or once had.
+type SnapshotValue struct {
+	StoredAt time.Time       `json:"stored_at" doc:"When it was seen to have changed"`
+	Version  int64           `json:"version" doc:"That of the refresh that brought it"`
+	Hash     string          `json:"hash" doc:"SHA-256 over the canonical form of the value"`
+	Size     int             `json:"size" doc:"Bytes of the canonical form"`
+	Value    json.RawMessage `json:"value,omitempty" doc:"With values=true"`
+}
+
 // RefreshRequest asks for entities to be refreshed.
 type RefreshRequest struct {
 	Source        string   `json:"source" minLength:"1" maxLength:"50" doc:"The name of the upstream"`

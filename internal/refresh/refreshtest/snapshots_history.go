@@ -1,6 +1,8 @@
 package refreshtest
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"sluice/internal/domain"
@@ -25,6 +27,26 @@ func (x *fixture) archive() []refresh.Value {
 	x.ok(err)
 	want(x, "forgotten", n, len(values))
 	return values
+}
+
+// past lists all values of an entity in pages.
+func (x *fixture) past(key string, page int) (all []refresh.Value) {
+	x.Helper()
+	q := refresh.PastQuery{Entity: entity(key), Limit: page}
+	for {
+		values, err := x.PastValues(x.Context(), q)
+		x.ok(err)
+		if len(values) > page {
+			x.Fatalf("%d values in a page of %d", len(values), page)
+		}
+		for _, v := range values {
+			all = append(all, v.Value)
+			q.Before, q.BeforeSeq = v.StoredAt, v.Seq
+		}
+		if len(values) == 0 {
+			return all
+		}
+	}
 }
 
 var historyCases = []testCase{
@@ -164,6 +186,36 @@ var historyCases = []testCase{
 		x.wantValues(a)
 		x.archive()
 		x.wantSnapshot(snapshot(a, start, refresh.Cold))
+	}},
+	{"PastValuesOfAnEntity", func(x *fixture) {
+		var all []refresh.Value
+		for i := range 5 {
+			r := brought("a", int64(i+1), after(time.Duration(i/2)*time.Second), fmt.Sprint(i))
+			x.store(r, brought("b", int64(i+1), r.At, fmt.Sprint("b", i)))
+			all = append(all, value(r))
+		}
+		slices.Reverse(all)
+		for _, page := range []int{1, 2, 100} {
+			want(x, fmt.Sprint("by ", page), x.past("a", page), all)
+		}
+		want(x, "of a stranger", len(x.past("c", 10)), 0)
+		none, err := x.PastValues(x.Context(), refresh.PastQuery{Entity: entity("a")})
+		x.ok(err)
+		want(x, "none", len(none), 0)
+		some, err := x.PastValues(x.Context(), refresh.PastQuery{Entity: entity("a"), Before: after(time.Second), Limit: 10})
+		x.ok(err)
+		want(x, "before an instant", len(some), 2)
+	}},
+	{"PastValuesOfTheArchive", func(x *fixture) {
+		a1, a2 := brought("a", 1, start, "1"), brought("a", 2, after(time.Second), "2")
+		x.store(a1)
+		x.store(a2)
+		archived := x.archive()
+		want(x, "what was archived is gone but for the present one", x.past("a", 10), []refresh.Value{value(a2)})
+		x.ok(x.Restore(x.Context(), archived))
+		want(x, "restored", x.past("a", 1), []refresh.Value{value(a2), value(a1)})
+		x.reopen()
+		want(x, "after a restart", x.past("a", 10), []refresh.Value{value(a2), value(a1)})
 	}},
 	{"SameVersionsAndValuesComeAndGo", func(x *fixture) {
 		for i, body := range []string{"1", "2", "1", "2"} {

@@ -94,6 +94,11 @@ func (s *Snapshots) Restore(ctx context.Context, values []refresh.Value) error {
 	return do(ctx, s.plan, "Restore", func() error { return s.Snapshots.Restore(ctx, values) })
 }
 
+// PastValues implements refresh.Snapshots.
+func (s *Snapshots) PastValues(ctx context.Context, q refresh.PastQuery) ([]refresh.PastValue, error) {
+	return get(ctx, s.plan, "PastValues", func() ([]refresh.PastValue, error) { return s.Snapshots.PastValues(ctx, q) })
+}
+
 // Follow implements refresh.Snapshots.
 func (s *Snapshots) Follow(ctx context.Context, requests []refresh.Pending) error {
 	return do(ctx, s.plan, "Follow", func() error { return s.Snapshots.Follow(ctx, requests) })

@@ -51,9 +51,11 @@ func (c *call) understand(a *answer) source.Result {
 		return walk{c}.unchanged()
 	case code >= 300 && code < 400:
 		return c.moved(a)
-	case c.p.Short && slices.Contains(noSuchPage, code):
-		// Nothing follows a page that was not full. That is no proof of what is gone.
-		a.json, c.p.Doubt = gjson.Parse("[]"), true
+	case c.p.Short && c.noSuchPage(code):
+		// Nothing follows a page that was not full, or the last that was announced. Without
+		// a total that is no proof of what is gone.
+		a.json = gjson.Parse("[]")
+		c.p.Doubt = c.p.Doubt || c.p.Total == 0 || c.p.Seen < c.p.Total-1
 		return walk{c}.walked(a, nil)
 	case code == http.StatusUnauthorized:
 		return c.unauthorised(a)
@@ -84,6 +86,15 @@ func aboutWait(wait time.Duration) string {
 // noSuchPage are how upstreams answer that have no page behind the last one, and do not
 // answer with an empty one.
 var noSuchPage = []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable, http.StatusUnprocessableEntity}
+
+// noSuchPage says whether a status means that nothing follows. Behind the last record that
+// was announced every refusal does.
+func (c *call) noSuchPage(status int) bool {
+	if c.p.Total > 0 && c.p.Seen >= c.p.Total-1 && status >= 400 && status < 500 {
+		return !slices.Contains([]int{http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests}, status)
+	}
+	return slices.Contains(noSuchPage, status)
+}
 
 // limited is a limit that was hit; without a wait it backs off.
 func limited(wait time.Duration, format string, args ...any) source.Result {
@@ -204,15 +215,17 @@ func (c *call) goneParent(a *answer) source.Result {
 	if c.stream == nil || c.mode == modeAll || c.mode == modeCount {
 		return c.missing(a)
 	}
-	at := c.s.serverTime(a)
-	var forgotten []domain.Page
+	res := source.Result{Verdict: source.Done, Absences: []document.Absence{c.absence(c.stream, c.Job.Resource, c.ended, c.ended.Add(time.Microsecond))}}
 	if c.stream.etag {
 		// If it comes back as it was, it must be read all the same.
-		forgotten = append(forgotten, domain.Page{AccountID: c.Run.AccountID, Key: storedKey(c.Job.Type, c.Job.Resource, 0)})
+		res.Stored = append(res.Stored, c.pageOf(0, "", "", 0))
 	}
-	return source.Result{Verdict: source.Done, Stored: forgotten, Absences: []document.Absence{{
-		Account: c.Run.AccountID, Repository: c.s.container(c.Job.Resource), Kind: c.s.file.Kind(c.stream), Why: document.GoneDeleted, Since: at, NotSeenSince: at,
-	}}}
+	if len(c.stream.Children) > 0 {
+		for _, below := range c.listed(c.Job.Resource, c.stream) {
+			c.goneRecord(&res, c.stream, below, c.ended)
+		}
+	}
+	return res
 }
 
 // moved is a redirect. It is followed by one more job, on the same host only: a

@@ -77,9 +77,13 @@ func (f accountFinder) account(ctx context.Context, ref, source string) (domain.
 			return a, err
 		}
 	}
+	elsewhere := named && source == ""
 	source = cmp.Or(source, f.defaultSource)
 	a, err := f.accounts.AccountByLogin(ctx, source, ref)
 	if domain.CodeOf(err) == domain.CodeNotFound {
+		if elsewhere {
+			ref, source = login, name
+		}
 		return a, domain.Errorf(domain.CodeNotFound, "there is no account %s at %s; POST /api/v1/accounts adds one", shownName(ref), shownName(source))
 	}
 	return a, err

@@ -135,6 +135,9 @@ func (l *loader) stream(s *Stream, n node) {
 	n.get("rename").each(func(name string, value node) { s.rename = append(s.rename, [2]string{name, value.text()}) })
 	s.declares = n.get("columns").is()
 	n.get("columns").each(func(name string, value node) { l.column(s, name, value) })
+	if len(s.columns) > mostColumns {
+		n.get("columns").wrong("leave some out: the payload has every value", "there are %d columns, and %d are the most of a table", len(s.columns), mostColumns)
+	}
 	if len(l.mistakes) == before && !l.follows(n.path) {
 		l.sense(s, n)
 	}
@@ -304,6 +307,9 @@ func (l *loader) cursor(s *Stream, n node) {
 }
 
 var columnNames = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
+
+// mostColumns is how many columns of its own a table has at most.
+const mostColumns = 100
 
 // ownColumns are those that every table has.
 var ownColumns = []string{"id", "account", "source", "title", "updated_at", "deleted", "gone_since", "gone_why", "truncated"}

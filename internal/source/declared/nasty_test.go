@@ -134,6 +134,7 @@ func TestNasty(t *testing.T) {
 		"another XML":           {feed, body("<html><a/></html>"), source.Retry, `nothing at "rss.channel.item"`},
 		"XML without records":   {feed, body("<rss><channel><title>a</title></channel></rss>"), source.Done, ""},
 		"XML of one record":     {feed, body("<rss><channel><item><id of='x'>7</id></item></channel></rss>"), source.Done, ""},
+		"a mark before JSON":    {once, body("\ufeff{\"data\":[{\"id\":1}]}"), source.Done, ""},
 		"no JSON":               {numbers, body("ok"), source.Retry, "not JSON"},
 		"no records":            {numbers, body(`{"items":[]}`), source.Retry, `nothing at "data"`},
 		"no key":                {numbers, body(`{"data":[{"name":1}]}`), source.Retry, "which is its key"},

@@ -51,7 +51,7 @@ func (c *call) understand(a *answer) source.Result {
 		return walk{c}.unchanged()
 	case code >= 300 && code < 400:
 		return c.moved(a)
-	case c.p.Short && c.noSuchPage(code):
+	case c.p.Short && c.p.nothingFollows(code):
 		// Nothing follows a page that was not full, or the last that was announced. Without
 		// a total that is no proof of what is gone.
 		a.json = gjson.Parse("[]")
@@ -87,10 +87,10 @@ func aboutWait(wait time.Duration) string {
 // answer with an empty one.
 var noSuchPage = []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable, http.StatusUnprocessableEntity}
 
-// noSuchPage says whether a status means that nothing follows. Behind the last record that
+// nothingFollows says whether a status means that nothing follows. Behind the last record that
 // was announced every refusal does.
-func (c *call) noSuchPage(status int) bool {
-	if c.p.Total > 0 && c.p.Seen >= c.p.Total-1 && status >= 400 && status < 500 {
+func (p *params) nothingFollows(status int) bool {
+	if p.Total > 0 && p.Seen >= p.Total-1 && status >= 400 && status < 500 {
 		return !slices.Contains([]int{http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests}, status)
 	}
 	return slices.Contains(noSuchPage, status)
@@ -215,14 +215,14 @@ func (c *call) goneParent(a *answer) source.Result {
 	if c.stream == nil || c.mode == modeAll || c.mode == modeCount {
 		return c.missing(a)
 	}
-	res := source.Result{Verdict: source.Done, Absences: []document.Absence{c.absence(c.stream, c.Job.Resource, c.ended, c.ended.Add(time.Microsecond))}}
+	res := source.Result{Verdict: source.Done, Absences: []document.Absence{leaving{c}.absence(c.stream, c.Job.Resource, c.ended, c.ended.Add(time.Microsecond))}}
 	if c.stream.etag {
 		// If it comes back as it was, it must be read all the same.
-		res.Stored = append(res.Stored, c.pageOf(0, "", "", 0))
+		res.Stored = append(res.Stored, pageOf(c, 0, "", "", 0))
 	}
 	if len(c.stream.Children) > 0 {
-		for _, below := range c.listed(c.Job.Resource, c.stream) {
-			c.goneRecord(&res, c.stream, below, c.ended)
+		for _, below := range (leaving{c}).listed(c.Job.Resource, c.stream) {
+			(leaving{c}).goneRecord(&res, c.stream, below, c.ended)
 		}
 	}
 	return res

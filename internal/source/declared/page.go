@@ -77,7 +77,7 @@ func (c walk) announced(a *answer, shown int) follow {
 		f.total = c.p.Total - 1
 	}
 	steady := f.total == c.p.Total-1 || c.first() && !c.p.Apart
-	if c.p.Low || f.total >= 0 && steady && c.comparable() && c.p.Seen > f.total || c.p.Apart && c.p.Page >= c.p.Pages {
+	if c.p.Low || f.total >= 0 && steady && countsTheSame(c.call) && c.p.Seen > f.total || c.p.Apart && c.p.Page >= c.p.Pages {
 		c.p.Low, f.total = true, -1
 		c.learnSize(shown, f.total)
 		return f
@@ -94,8 +94,8 @@ func (c walk) announced(a *answer, shown int) follow {
 	return f
 }
 
-// comparable says whether the upstream's total counts what the walk counts.
-func (c walk) comparable() bool {
+// countsTheSame says whether the upstream's total counts what the walk counts.
+func countsTheSame(c *call) bool {
 	return !c.stream.latest && !strings.Contains(strings.TrimSuffix(c.request.records, "*"), "*")
 }
 
@@ -111,7 +111,7 @@ func (c walk) lacks(a *answer, f *follow) string {
 		return "the upstream told of fewer records than the " + strconv.Itoa(c.p.Seen) + " that it showed: leave out total if it means something else"
 	case f.told && c.p.Page+1 < f.pages:
 		return "the upstream told of " + strconv.Itoa(f.pages) + " pages, and its records ended with page " + strconv.Itoa(c.p.Page+1)
-	case f.total == c.p.Total-1 && f.total > c.p.Seen && c.comparable():
+	case f.total == c.p.Total-1 && f.total > c.p.Seen && countsTheSame(c.call):
 		return "the upstream told of " + strconv.Itoa(f.total) + " records and showed " + strconv.Itoa(c.p.Seen) + ": leave out total if it means something else"
 	}
 	return ""

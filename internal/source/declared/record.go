@@ -72,7 +72,7 @@ func (c *call) leftOut(which int, why string) {
 }
 
 // leftText tells of the records of a page that were left out.
-func (c walk) leftText() string {
+func leftText(c walk) string {
 	if c.left > 1 {
 		return fmt.Sprintf("%d records of page %d were left out, the first of them record %d: %s", c.left, c.p.Page+1, c.leftWhich, c.leftWhy)
 	}

@@ -116,7 +116,7 @@ func (c walk) walked(a *answer, all []record) source.Result {
 	if c.left > 0 {
 		// It may be one of those that are stored: what is not met is not gone.
 		c.p.Doubt = true
-		res.Next = append(res.Next, c.unread(c.leftText()))
+		res.Next = append(res.Next, c.unread(leftText(c)))
 	}
 	res.Pages = f.pages
 	for i := range all {
@@ -217,7 +217,7 @@ func (c walk) apart(res *source.Result, f follow) {
 		next := c.p
 		next.Page, next.Pos, next.Short = c.p.Page+1, f.pos, true
 		res.Next = append(res.Next, c.s.spec(c.Job.Type, c.Job.Resource, next, domain.ClassWalk))
-	case c.members == 0 && c.p.Size == 0 && c.p.Page < c.p.Pages && (!last || c.p.Total > 0) && c.comparable():
+	case c.members == 0 && c.p.Size == 0 && c.p.Page < c.p.Pages && (!last || c.p.Total > 0) && countsTheSame(c.call):
 		res.Next = append(res.Next, c.unread("page "+strconv.Itoa(c.p.Page+1)+" of "+strconv.Itoa(c.p.Pages)+" has no records"))
 	default:
 		c.markApart(res)

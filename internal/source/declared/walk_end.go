@@ -30,14 +30,17 @@ func (c walk) complete(res *source.Result) {
 		res.Cursors = append(res.Cursors, c.cursorAt(cursorKey(jobType(c.stream, modeSweep), c.Job.Resource), c.p.At))
 	}
 	start := unix(c.p.Start)
-	res.Absences = append(res.Absences, c.absence(c.stream, c.Job.Resource, start, start))
+	res.Absences = append(res.Absences, leaving{c.call}.absence(c.stream, c.Job.Resource, start, start))
 	for _, path := range c.p.Unmet {
-		c.goneRecord(res, c.stream, path, c.ended)
+		leaving{c.call}.goneRecord(res, c.stream, path, c.ended)
 	}
 }
 
+// leaving is a call that finds that something is gone.
+type leaving struct{ *call }
+
 // absence is of what belongs to a resource and was not seen since an instant.
-func (c *call) absence(of *Stream, resource string, since, unseen time.Time) document.Absence {
+func (c leaving) absence(of *Stream, resource string, since, unseen time.Time) document.Absence {
 	return document.Absence{
 		Account: c.Run.AccountID, Repository: c.s.container(resource), Kind: c.s.file.Kind(of), Why: document.GoneDeleted, Since: since, NotSeenSince: unseen,
 	}
@@ -46,7 +49,7 @@ func (c *call) absence(of *Stream, resource string, since, unseen time.Time) doc
 // goneRecord lets everything that belongs to a record go with it, also what was shown
 // while it was found out. What was still under way then may come later, so that the next
 // walk says it once more.
-func (c *call) goneRecord(res *source.Result, of *Stream, path string, at time.Time) {
+func (c leaving) goneRecord(res *source.Result, of *Stream, path string, at time.Time) {
 	if gone := c.Cursors[goneMark+" "+path]; gone.IsZero() || c.Cursors[listedMark+" "+path].After(gone) {
 		res.Cursors = append(res.Cursors, c.cursorAt(goneMark+" "+path, at.Unix()))
 	}
@@ -63,7 +66,7 @@ func (c *call) goneRecord(res *source.Result, of *Stream, path string, at time.T
 
 // listed are the records of a stream, below a resource, that walks have had and that were
 // not found gone since, or by the last walk alone.
-func (c *call) listed(resource string, of *Stream) []string {
+func (c leaving) listed(resource string, of *Stream) []string {
 	prefix := listedMark + " " + recordPath(resource, of.Name, "")
 	last := c.lastWalk()
 	var all []string
@@ -82,7 +85,7 @@ func (c *call) listed(resource string, of *Stream) []string {
 }
 
 // lastWalk is the instant that the last complete walk of the job's kind stands for.
-func (c *call) lastWalk() time.Time {
+func (c leaving) lastWalk() time.Time {
 	if at := c.Cursors[cursorKey(c.Job.Type, c.Job.Resource)]; !at.IsZero() {
 		return at
 	}
@@ -94,7 +97,7 @@ func (c walk) unmet() []string {
 	if len(c.stream.Children) == 0 || !c.listingWalk() {
 		return nil
 	}
-	return c.listed(c.Job.Resource, c.stream)
+	return leaving{c.call}.listed(c.Job.Resource, c.stream)
 }
 
 // unchanged lets a page that is as it was stand for itself.
@@ -137,18 +140,18 @@ func (c walk) remember(a *answer, res *source.Result, f follow, items int) {
 	} else if f.pos == "" && c.Stored == nil && c.p.Tag == "" {
 		return
 	}
-	res.Stored = append(res.Stored, c.pageOf(c.p.Page, tag, f.pos, items))
+	res.Stored = append(res.Stored, pageOf(c.call, c.p.Page, tag, f.pos, items))
 }
 
 // keepHead remembers the first page of a walk that has come to its end.
 func (c walk) keepHead(res *source.Result) {
 	if h := c.p.Head; h != nil {
 		res.Stored = append(slices.DeleteFunc(res.Stored, func(p domain.Page) bool { return p.Key == storedKey(c.Job.Type, c.Job.Resource, 0) }),
-			c.pageOf(0, c.mark+h.Tag, h.Next, h.Items))
+			pageOf(c.call, 0, c.mark+h.Tag, h.Next, h.Items))
 	}
 }
 
 // pageOf is a page as it is remembered; one without a tag is forgotten.
-func (c *call) pageOf(page int, tag, next string, items int) domain.Page {
+func pageOf(c *call, page int, tag, next string, items int) domain.Page {
 	return domain.Page{AccountID: c.Run.AccountID, Key: storedKey(c.Job.Type, c.Job.Resource, page), ETag: tag, Next: next, Items: items}
 }

@@ -30,9 +30,9 @@ func (c walk) complete(res *source.Result) {
 		res.Cursors = append(res.Cursors, c.cursorAt(cursorKey(jobType(c.stream, modeSweep), c.Job.Resource), c.p.At))
 	}
 	start := unix(c.p.Start)
-	res.Absences = append(res.Absences, leaving{c.call}.absence(c.stream, c.Job.Resource, start, start))
+	res.Absences = append(res.Absences, leaving(c).absence(c.stream, c.Job.Resource, start, start))
 	for _, path := range c.p.Unmet {
-		leaving{c.call}.goneRecord(res, c.stream, path, c.ended)
+		leaving(c).goneRecord(res, c.stream, path, c.ended)
 	}
 }
 
@@ -97,7 +97,7 @@ func (c walk) unmet() []string {
 	if len(c.stream.Children) == 0 || !c.listingWalk() {
 		return nil
 	}
-	return leaving{c.call}.listed(c.Job.Resource, c.stream)
+	return leaving(c).listed(c.Job.Resource, c.stream)
 }
 
 // unchanged lets a page that is as it was stand for itself.

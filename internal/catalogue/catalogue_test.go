@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -106,6 +107,28 @@ func TestAdd(t *testing.T) {
 	}
 	if err != nil || origins["shop"] != catalogue.AddedHere || origins["gitlab"] != catalogue.Shipped || origins[builtIn()[0].Name] != catalogue.BuiltIn {
 		t.Errorf("listed are %v, %v", origins, err)
+	}
+}
+
+// TestInferredColumnsStay: room is made with the columns that were inferred, of the source
+// that is changed and of those beside it.
+func TestInferredColumnsStay(t *testing.T) {
+	x := install(t)
+	other := strings.Replace(shop, "source: shop", "source: other", 1)
+	x.add(t, shop)
+	x.add(t, other)
+	kept := []byte(`{"columns":[{"name":"price","at":"price","type":"integer"}]}`)
+	for _, table := range []string{"shop_orders", "other_orders"} {
+		if err := x.records.Put(t.Context(), record.Record{Kind: record.Columns, Name: table, Value: kept}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.add(t, shop+"    title: name\n")
+	room := x.rooms[len(x.rooms)-1]
+	for _, table := range []string{"shop_orders", "other_orders"} {
+		if d := room.Table(table); d == nil || !slices.ContainsFunc(d.Columns, func(c document.Column) bool { return c.Name == "price" }) {
+			t.Errorf("room for %s is made without what was inferred: %+v", table, d)
+		}
 	}
 }
 

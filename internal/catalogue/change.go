@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/record"
 	"sluice/internal/source"
@@ -62,11 +63,15 @@ func (c *Catalogue) Add(ctx context.Context, in Addition) (d Detail, isNew bool,
 	if err := keepsColumns(before, src.Describe()); err != nil {
 		return d, false, err
 	}
-	beside := c.beside(list, a.Name)
-	if err := fits(beside, src.Describe()); err != nil {
+	beside, opened := c.beside(list, a.Name)
+	if err := Fits(beside, src.Describe()); err != nil {
 		return d, false, err
 	}
-	if err := c.Room(ctx, append(source.Kinds(beside), src.Describe().Kinds...)); err != nil {
+	kinds, err := c.inferred(ctx, append(opened, src))
+	if err != nil {
+		return d, false, err
+	}
+	if err := c.Room(ctx, kinds); err != nil {
 		return d, false, err
 	}
 	a.At = c.Now().UTC().Truncate(time.Microsecond)
@@ -136,23 +141,59 @@ func (c *Catalogue) before(ctx context.Context, name string) (*Added, []Added, e
 	return before, list, nil
 }
 
-// beside are the sources that there are beside one.
-func (c *Catalogue) beside(list []Added, name string) []source.Description {
-	beside := append([]source.Description{}, c.BuiltIn...)
+// beside are the sources that there are beside one, and those of them that files describe.
+func (c *Catalogue) beside(list []Added, name string) (beside []source.Description, opened []*declared.Source) {
+	beside = append([]source.Description{}, c.BuiltIn...)
 	for i := range c.Set {
 		if src, err := open(&c.Set[i]); err == nil {
-			beside = append(beside, src.Describe())
+			beside, opened = append(beside, src.Describe()), append(opened, src)
 		}
 	}
 	for i := range list {
 		if list[i].Name == name {
 			continue
 		}
-		if src, err := open(&list[i]); err == nil && fits(beside, src.Describe()) == nil {
-			beside = append(beside, src.Describe())
+		if src, err := open(&list[i]); err == nil && Fits(beside, src.Describe()) == nil {
+			beside, opened = append(beside, src.Describe()), append(opened, src)
 		}
 	}
-	return beside
+	return beside, opened
+}
+
+// inferred are the kinds that there is to be room for: those of the program and of sources
+// of files, with the columns that were inferred of them. Without these every view would
+// lose them until a process opens itself again.
+func (c *Catalogue) inferred(ctx context.Context, opened []*declared.Source) (kinds document.Kinds, err error) {
+	kinds = source.Kinds(c.BuiltIn)
+	taken := map[string]document.Type{}
+	all := append(document.Kinds{}, kinds...)
+	for _, src := range opened {
+		all = append(all, src.Describe().Kinds...)
+	}
+	for _, column := range all.Own() {
+		taken[column.Name] = column.Type
+	}
+	for _, src := range opened {
+		for _, kind := range src.Uninferred() {
+			kept, err := c.Records.Get(ctx, record.Columns, string(kind))
+			if domain.CodeOf(err) == domain.CodeNotFound {
+				continue
+			}
+			if err == nil {
+				err = src.Adopt(kind, kept.Value, taken)
+			}
+			if err != nil {
+				return nil, err
+			}
+			for _, column := range src.Types(kept.Value) {
+				if _, met := taken[column.Name]; !met {
+					taken[column.Name] = column.Type
+				}
+			}
+		}
+		kinds = append(kinds, src.Describe().Kinds...)
+	}
+	return kinds, nil
 }
 
 // keepsColumns refuses a file that changes the type of a column: what is stored is of

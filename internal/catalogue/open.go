@@ -45,7 +45,7 @@ func Open(ctx context.Context, records record.Store, beside []source.Description
 			src, err = open(&a)
 		}
 		if err == nil {
-			err = fits(all, src.Describe())
+			err = Fits(all, src.Describe())
 		}
 		if err != nil {
 			o.problems[r.Name] = err.Error()
@@ -72,9 +72,9 @@ func open(a *Added) (*declared.Source, error) {
 	return declared.New(f, declared.Options{}.With(a.Set))
 }
 
-// fits refuses a source that cannot be beside others: by its name, its tables or its
+// Fits refuses a source that cannot be beside others: by its name, its tables or its
 // columns.
-func fits(beside []source.Description, d source.Description) error {
+func Fits(beside []source.Description, d source.Description) error {
 	var kinds document.Kinds
 	for _, other := range beside {
 		if other.Name == d.Name {

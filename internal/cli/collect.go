@@ -61,6 +61,7 @@ func (a collectCommand) collect(o *options) *cobra.Command {
 				return a.dryRun(c.Context(), o, requests)
 			}
 			o.unchecked = unchecked || of != nil
+			a.noteOf(of)
 			err = a.collectAll(c.Context(), o, requests)
 			if err != nil && c.Context().Err() != nil {
 				return errInterrupted
@@ -75,6 +76,16 @@ func (a collectCommand) collect(o *options) *cobra.Command {
 	c.Flags().BoolVar(&unchecked, "no-check", false, "do not ask what the token of a new account allows")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only discover what there is, and estimate what collecting it would take")
 	return c
+}
+
+// noteOf says what collecting a source does not find, whatever its runs say.
+func (a collectCommand) noteOf(of *collected) {
+	if of == nil {
+		return
+	}
+	for _, note := range of.file.NotFound() {
+		say(a.screen, "note: %s\n", note)
+	}
 }
 
 // readTargets reads the targets of a file, none if there is none.

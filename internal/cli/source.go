@@ -69,6 +69,13 @@ func parseSource(what string, text []byte) (*declared.File, error) {
 	if sources.Taken(f.Name) {
 		return nil, usage("%s: the program has a source %s of its own; give this one another name, for accounts and snapshots go by it", what, f.Name)
 	}
+	var program []source.Description
+	for _, r := range sources.All() {
+		program = append(program, r.Description)
+	}
+	if err := catalogue.Fits(program, f.Describe()); err != nil {
+		return nil, usage("%s: %v", what, err)
+	}
 	return f, nil
 }
 

@@ -45,10 +45,15 @@ func (a sourceCommands) add(o *options) *cobra.Command {
 					return err
 				}
 			}
-			if _, err := openText(args[0], text, values); err != nil {
+			src, err := openText(args[0], text, values)
+			if err != nil {
 				return err
 			}
 			return a.within(c.Context(), o, toBegin, func(s *session) error {
+				var before string
+				if was, err := s.Source(c.Context(), src.file.Name); err == nil && was.Origin == catalogue.AddedHere {
+					before = was.Version
+				}
 				added, err := s.AddSource(c.Context(), catalogue.Addition{File: string(text), Set: values})
 				if err != nil {
 					return err
@@ -56,7 +61,13 @@ func (a sourceCommands) add(o *options) *cobra.Command {
 				if o.json() {
 					return printJSON(a.Out, added)
 				}
-				a.addedSource(c.Context(), s, added.Detail, added.New)
+				verb := "is changed"
+				if added.New {
+					verb = "is added"
+				} else if added.Version == before {
+					verb = "is as it was"
+				}
+				a.addedSource(c.Context(), s, added.Detail, verb)
 				return nil
 			})
 		},
@@ -67,11 +78,7 @@ func (a sourceCommands) add(o *options) *cobra.Command {
 }
 
 // addedSource says what came of adding a source, and what to do next.
-func (a sourceCommands) addedSource(ctx context.Context, s *session, d catalogue.Detail, isNew bool) {
-	verb := "is changed"
-	if isNew {
-		verb = "is added"
-	}
+func (a sourceCommands) addedSource(ctx context.Context, s *session, d catalogue.Detail, verb string) {
 	say(a.Out, "source %s %s; its tables: %s\n", d.Name, verb, strings.Join(d.Tables, ", "))
 	if s.local == nil {
 		// The service has taken it up when it answers again.

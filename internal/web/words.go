@@ -19,10 +19,12 @@ var pagesOf = map[string]string{
 	"documents": "data", "quota": "system", "runs": "runs", "accounts": "accounts", "sources": "sources", "timers": "timers", "jobs": "jobs",
 }
 
+// byCommand is how messages say that the command line takes a credential.
+var byCommand = regexp.MustCompile(` and give it with SLUICE_[A-Z_]+ or --token-file`)
+
 var pageWords = strings.NewReplacer(
 	ownAddress, "the service",
 	"POST /api/v1/accounts adds one", "add it on the page of the accounts",
-	" and give it with SLUICE_GITHUB_TOKEN or --token-file", ", and give it here or on the page of its account",
 	"say which by a filter, or all of them by all: true", "say which by a filter",
 )
 
@@ -31,6 +33,7 @@ func inPageWords(text string) string {
 	if strings.HasPrefix(text, "cursor is ") {
 		return "this part of the list is not there any more, or is of another list: begin at its first page"
 	}
+	text = byCommand.ReplaceAllString(text, ", and give it here or on the page of its account")
 	text = parameters.ReplaceAllString(pageWords.Replace(text), "")
 	return routes.ReplaceAllStringFunc(text, func(found string) string {
 		if page := pagesOf[routes.FindStringSubmatch(found)[1]]; page != "" {

@@ -33,10 +33,7 @@ func NewDocuments(ctx context.Context, db *DB, kinds document.Kinds) (*Documents
 	if err != nil {
 		return nil, err
 	}
-	if err := db.addColumns(ctx, own); err != nil {
-		return nil, err
-	}
-	if err := db.makeViews(ctx, kinds); err != nil {
+	if own, err = db.makeRoom(ctx, kinds, own); err != nil {
 		return nil, err
 	}
 	s := &Documents{db: db, kinds: kinds, columns: newDocumentColumns(kinds, own)}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	driver "zombiezen.com/go/sqlite"
@@ -9,6 +10,26 @@ import (
 	"sluice/internal/document"
 	"sluice/internal/document/tables"
 )
+
+// makeRoom makes the columns and the views that kinds need, and returns the columns that
+// there are. A database that is only read stays as whoever wrote it last has left it: what
+// it has no room for yet has no values.
+func (db *DB) makeRoom(ctx context.Context, kinds document.Kinds, own tables.Own) (tables.Own, error) {
+	if db.reader == nil {
+		if err := db.addColumns(ctx, own); err != nil {
+			return nil, err
+		}
+		return own, db.makeViews(ctx, kinds)
+	}
+	var missing tables.Own
+	err := db.Read(ctx, func(c *driver.Conn) (err error) {
+		missing, err = missingColumns(c, own)
+		return err
+	})
+	return slices.DeleteFunc(own, func(o document.Column) bool {
+		return slices.ContainsFunc(missing, func(m document.Column) bool { return m.Name == o.Name })
+	}), err
+}
 
 // addColumns makes room for values of the sources' own that have none yet. What is
 // stored has none of them. If nothing is missing it only reads.

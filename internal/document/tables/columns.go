@@ -168,8 +168,8 @@ func (o Own) Missing(has map[string]bool) (missing Own, err error) {
 			missing = append(missing, o[i])
 		case text != o.IsText(i):
 			return nil, domain.Errorf(domain.CodeConflict,
-				"the column %s of the table document does not hold what the column %s is declared to (%s): declare that under another name",
-				o.Name(i), o[i].Name, o[i].Type)
+				"the column %s cannot be of the type %s: what is stored under that name, of this or of another table, is of another type; give it another name",
+				o[i].Name, o[i].Type)
 		}
 	}
 	return missing, nil

@@ -16,7 +16,7 @@ import (
 type SignupRequest struct {
 	Source string `json:"source" minLength:"1" maxLength:"50" doc:"The name of the upstream"`
 	Login  string `json:"login" minLength:"1" maxLength:"200" doc:"The account's name at the upstream"`
-	Token  string `json:"token,omitempty" maxLength:"16384" pattern:"^([!-~]*|app:[\\s!-~]+)$" patternDescription:"a token without spaces, or app:{…} of an app" format:"password" writeOnly:"true" doc:"The credential; stored encrypted and never shown again. Absent where the upstream wants none, or the account has one"`
+	Token  string `json:"token,omitempty" maxLength:"16384" pattern:"^([^\\x00-\\x1f\\x7f]*|app:[\\s!-~]+)$" patternDescription:"a credential on one line, or app:{…} of an app" format:"password" writeOnly:"true" doc:"The credential; stored encrypted and never shown again. Absent where the upstream wants none, or the account has one"`
 	// Set are values of the source's config.
 	Set   map[string]string `json:"set,omitempty" doc:"Values of the source's config that are the account's own, and base; absent keeps those that it has. A credential goes only where it was given for: give it anew where these lead elsewhere"`
 	Start *bool             `json:"start,omitempty" doc:"false adds the account without collecting it"`
@@ -28,7 +28,7 @@ type SignupRequest struct {
 type DryRunRequest struct {
 	Source string            `json:"source" minLength:"1" maxLength:"50" doc:"The name of the upstream"`
 	Login  string            `json:"login" minLength:"1" maxLength:"200" doc:"The account's name at the upstream"`
-	Token  string            `json:"token,omitempty" maxLength:"16384" pattern:"^([!-~]*|app:[\\s!-~]+)$" patternDescription:"a token without spaces, or app:{…} of an app" format:"password" writeOnly:"true" doc:"The credential; it is not stored"`
+	Token  string            `json:"token,omitempty" maxLength:"16384" pattern:"^([^\\x00-\\x1f\\x7f]*|app:[\\s!-~]+)$" patternDescription:"a credential on one line, or app:{…} of an app" format:"password" writeOnly:"true" doc:"The credential; it is not stored"`
 	Set    map[string]string `json:"set,omitempty" doc:"Values of the source's config, where they are to be others than those of the account"`
 }
 
@@ -53,7 +53,7 @@ type AccountAnswer struct {
 // AccountSettings is what is kept for an account's owner, and what it is
 // collected with. What is left out stays as it is.
 type AccountSettings struct {
-	Token *string           `json:"token,omitempty" minLength:"1" maxLength:"16384" pattern:"^([!-~]+|app:[\\s!-~]+)$" patternDescription:"a token without spaces, or app:{…} of an app" format:"password" writeOnly:"true" doc:"A new credential; a paused account resumes with it"`
+	Token *string           `json:"token,omitempty" minLength:"1" maxLength:"16384" pattern:"^([^\\x00-\\x1f\\x7f]+|app:[\\s!-~]+)$" patternDescription:"a credential on one line, or app:{…} of an app" format:"password" writeOnly:"true" doc:"A new credential; a paused account resumes with it"`
 	Floor *int              `json:"floor,omitempty" minimum:"0" doc:"Calls of each quota window; 0 means the configured floor"`
 	Hours *string           `json:"hours,omitempty" maxLength:"100" doc:"A time of day, such as 09:00-18:00 Asia/Seoul; empty for none"`
 	Set   map[string]string `json:"set,omitempty" doc:"Values of the source's config that are the account's own, instead of all that it has. Where they lead to another host the credential is to be given with them"`

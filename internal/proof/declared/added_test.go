@@ -2,7 +2,9 @@ package declared_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -198,4 +200,54 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	sluice.Run(t, nil, "demo", "--source", "no-such").Expect(t, 2, "no-such")
+}
+
+// TestAChangedFileIsTakenUp: after a file was changed, everything that is stored can be
+// read, and collected again, by whatever command comes first.
+func TestAChangedFileIsTakenUp(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`[{"id":1,"price":5,"name":"a"},{"id":2,"price":6,"name":"b"}]`))
+	}))
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "shop.yaml")
+	write := func(more string) {
+		t.Helper()
+		text := "source: shop\n" + more + "base: " + server.URL + "\nration:\n  all: {per: key, calls: 60, every: 1s}\nstreams:\n  orders: {get: /x, key: id}\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(args ...string) sluice.Answer {
+		t.Helper()
+		return sluice.Run(t, nil, append(args, "--data-dir", filepath.Join(dir, "data"))...).Expect(t, 0)
+	}
+	write("")
+	run("source", "add", file)
+	run("collect", "shop:acme")
+	if again := run("source", "add", file).Out; !strings.Contains(again, "is as it was") {
+		t.Errorf("the same file again says %s", again)
+	}
+	write("title: The shop\n")
+	run("source", "add", file)
+	run("account", "list")
+	run("doc", "list", "shop_orders")
+	if out := run("sql", "select id, price from shop_orders").Out; !strings.Contains(out, "price") || !strings.Contains(out, "6") {
+		t.Errorf("the orders are\n%s", out)
+	}
+	run("collect", "shop:acme")
+	clash := filepath.Join(dir, "pull.yaml")
+	text := "source: pull\nbase: " + server.URL + "\nration: unknown\nstreams:\n  files: {get: /x, key: id}\n"
+	if err := os.WriteFile(clash, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sluice.Run(t, nil, "source", "check", clash).Expect(t, 2, "the table pull_files is one of the source github")
+	// A name and a password may have blanks: what a credential is, is its source's business.
+	basic := filepath.Join(dir, "basic.yaml")
+	text = "source: vault\nbase: " + server.URL + "\nauth: basic\nration: unknown\nstreams:\n  files: {get: /x, key: id}\n"
+	if err := os.WriteFile(basic, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sluice.Run(t, []string{"SLUICE_SOURCE_TOKEN=ann:pass word"}, "collect", "acme", "--source", basic, "--data-dir", filepath.Join(dir, "other")).Expect(t, 0)
+	sluice.Run(t, nil, "account", "purge", "vault:nobody", "--yes", "--data-dir", filepath.Join(dir, "other")).Expect(t, 1, "no account nobody at vault")
 }

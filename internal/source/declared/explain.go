@@ -49,14 +49,27 @@ func (f *File) Explain() Explanation {
 	}
 	f.explainRecords(&e)
 	for _, s := range f.Streams {
-		p := f.streamPlan(s)
-		e.Streams = append(e.Streams, p)
-		if strings.HasPrefix(p.Gone, "not found") {
-			e.Warnings = append(e.Warnings, "stream "+s.Name+": what the upstream removes is not found: "+strings.TrimPrefix(p.Gone, "not found: "))
-		}
+		e.Streams = append(e.Streams, f.streamPlan(s))
 	}
+	e.Warnings = append(e.Warnings, f.NotFound()...)
 	return e
 }
+
+// NotFound says of which streams it is not found, or may not be, what the upstream removes.
+func (f *File) NotFound() (all []string) {
+	for _, s := range f.Streams {
+		gone := s.goneText()
+		if why, not := strings.CutPrefix(gone, "not found: "); not {
+			all = append(all, "stream "+s.Name+": what the upstream removes is not found: "+why)
+		} else if strings.HasSuffix(gone, mayNotBeFound) {
+			all = append(all, "stream "+s.Name+": what the upstream removes is not found if its links name pages by number, such as page=2: these shift, and no total tells it; give total if there is one")
+		}
+	}
+	return all
+}
+
+// mayNotBeFound is what is said where it depends on the upstream's links.
+const mayNotBeFound = "; not found if its links name pages by number"
 
 func (a *auth) text() string {
 	text := "none"
@@ -136,20 +149,32 @@ func (f *File) streamPlan(s *Stream) StreamPlan {
 	default:
 		p.Later = "the same"
 	}
-	switch w := s.whole(); {
-	case s.latest:
-		p.Gone = "not looked for: it shows only what came last"
-	case s.sweep != nil:
-		p.Gone = fmt.Sprintf("by a walk of everything every %s", s.sweepEvery)
-	case !s.listing():
-		p.Gone = "not found: only changes are asked for; give sweep"
-	case w.page.counted() && !w.page.total.is():
-		p.Gone = "not found: pages by number shift, and no total tells it; give total, or keyset pages"
-	default:
-		p.Gone = "by every walk that comes to its end"
-	}
+	p.Gone = s.goneText()
 	return p
 }
+
+// goneText says how it is found out what the upstream no longer has.
+func (s *Stream) goneText() string {
+	walk, by := s.whole(), "by every walk that comes to its end"
+	if s.sweep != nil {
+		walk, by = s.sweep, fmt.Sprintf("by a walk of everything every %s: %s", s.sweepEvery, s.sweep.text())
+	}
+	switch {
+	case s.latest:
+		return "not looked for: it shows only what came last"
+	case s.sweep == nil && !s.listing():
+		return "not found: only changes are asked for; give sweep"
+	case walk.page.counted() && !walk.page.total.is():
+		return "not found: pages by number shift, and no total tells it; give total, or keyset pages"
+	case walk.mayShift():
+		return by + mayNotBeFound
+	}
+	return by
+}
+
+// mayShift says whether it depends on the upstream's links, and on no total, that
+// something that is removed may move other records to pages that were read.
+func (r *request) mayShift() bool { return r.page.kind == pageLink && !r.page.total.is() }
 
 func (r *request) text() string {
 	text := r.method + " " + r.url.text

@@ -2,6 +2,7 @@ package declared
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,6 +73,17 @@ func compile(text string, known names) (*expression, error) {
 		return nil, fmt.Errorf("the expression {%s} %s", text, look.wrong)
 	}
 	return e, nil
+}
+
+// mayHold says whether it may be true or false: what is counted, joined or written out is
+// neither.
+func (e *expression) mayHold() bool {
+	root := e.program.Node()
+	if b, is := root.(*ast.BinaryNode); is && slices.Contains([]string{"+", "-", "*", "/", "%", "**", "^"}, b.Operator) {
+		return false
+	}
+	t := root.Type()
+	return t == nil || t.Kind() == reflect.Bool || t.Kind() == reflect.Interface
 }
 
 func firstLine(err error) string {

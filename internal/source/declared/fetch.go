@@ -69,7 +69,8 @@ func (s *Source) fetch(ctx context.Context, req *http.Request) (*answer, *source
 		res.Quota = s.rateOf(a, quota.Response{})
 		return nil, res
 	}
-	a.body = bytes.TrimSpace(body.Bytes())
+	// A mark of the order of bytes is no part of JSON, and some upstreams begin with it.
+	a.body = bytes.TrimSpace(bytes.TrimPrefix(body.Bytes(), []byte("\ufeff")))
 	if gjson.ValidBytes(a.body) {
 		a.json = gjson.ParseBytes(a.body)
 	}

@@ -160,9 +160,13 @@ const (
 	pageCursor = "cursor"
 	pageLink   = "link"
 	pageKeyset = "keyset"
+	// pageWhole is how a file says pageNone where the stream has pages.
+	pageWhole = "none"
 )
 
-func pageTypes() []string { return []string{pageNumber, pageOffset, pageCursor, pageLink, pageKeyset} }
+func pageTypes() []string {
+	return []string{pageNumber, pageOffset, pageCursor, pageLink, pageKeyset, pageWhole}
+}
 
 // counted says whether pages are told apart by numbers, so that all can be planned
 // when it is known how many there are.

@@ -99,7 +99,7 @@ func ruleForm() *form {
 func pageForm() *form {
 	place := either(simple(shapePath), object(opt("header", simple(shapeText), "a header"), opt("body", simple(shapePath), "a path in the body")))
 	return object(
-		must("type", text(pageTypes()...), "how pages follow each other: by number, by offset, by a token of the last page, by its Link header, or by the last record's key"),
+		must("type", text(pageTypes()...), "how pages follow each other: by number, by offset, by a token of the last page, by its Link header, by the last record's key, or not at all, where a walk of a stream with pages has one page"),
 		opt("param", simple(shapeText), "the parameter that says which page"),
 		opt("size", mapOf(simple(shapeInteger)), "the parameter of a page's size, and the size"),
 		opt("start", simple(shapeInteger), "the number of the first page; 1 if left out, 0 for an offset"),
@@ -111,6 +111,20 @@ func pageForm() *form {
 		opt("by", simple(shapePath), "for keyset: what of the last record begins the next page; the key if left out"),
 		opt("most", simple(shapeInteger), "after how many pages a walk is taken to be endless; 100000 if left out"),
 	)
+}
+
+// walkKeys are those of a walk of a stream that says itself how it is asked for.
+func walkKeys(more ...key) []key {
+	keys := requestKeys(more...)
+	for i := range keys {
+		switch keys[i].name {
+		case "page":
+			keys[i].doc = "how pages follow each other, as a whole; as the stream's do if left out"
+		case "records":
+			keys[i].doc = "where the records are; where the stream's are if left out"
+		}
+	}
+	return keys
 }
 
 func requestKeys(more ...key) []key {
@@ -135,9 +149,9 @@ func streamForm() *form {
 		opt("format", text("json", "xml"), "what answers are; json if left out"),
 		opt("latest", simple(shapeBoolean), "whether it shows only what came last, as feeds do: what it does not show is not gone"),
 		opt("conditional", text("etag"), "ask only for pages that changed"),
-		opt("first", object(requestKeys()...), "the first collection, where it differs: get or post, query, body, page and records as above"),
-		opt("changes", object(requestKeys()...), "what changed since {cursor}, with the same keys; for a stream of parents it may be one walk for all of them"),
-		opt("sweep", object(requestKeys(must("every", simple(shapeDuration), "how often"))...), "a complete walk that finds what is gone, with the same keys"),
+		opt("first", object(walkKeys()...), "the first collection, where it differs: get or post, query, body, page and records as above"),
+		opt("changes", object(walkKeys()...), "what changed since {cursor}, with the same keys; for a stream of parents it may be one walk for all of them"),
+		opt("sweep", object(walkKeys(must("every", simple(shapeDuration), "how often"))...), "a complete walk that finds what is gone, with the same keys"),
 		opt("count", object(
 			must("get", simple(shapeTemplate), "one call that tells how many records there are, for the forecast of a first collection"),
 			must("at", placeForm(), "where its answer has the number"),

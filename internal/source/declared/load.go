@@ -6,7 +6,9 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -45,7 +47,8 @@ func Load(source []byte) (*File, Mistakes) {
 	var document, second yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(source))
 	if err := decoder.Decode(&document); err != nil && !errors.Is(err, io.EOF) {
-		l.mistakes.add(yamlLine(err), "", "mend the YAML", "%s", strings.TrimPrefix(firstLine(err), "yaml: "))
+		line, text := yamlWrong(err, source)
+		l.mistakes.add(line, "", "mend the YAML", "%s", text)
 		return nil, l.mistakes
 	}
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
@@ -70,17 +73,24 @@ func Load(source []byte) (*File, Mistakes) {
 	return l.file, nil
 }
 
-var lineOfYAML = regexp.MustCompile(`line (\d+)`)
+var lineOfYAML = regexp.MustCompile(`^line (\d+): `)
 
-func yamlLine(err error) int {
-	if m := lineOfYAML.FindStringSubmatch(err.Error()); m != nil {
-		n := 0
-		for _, d := range m[1] {
-			n = n*10 + int(d-'0')
-		}
-		return n
+// yamlWrong is where a file is no YAML, and why. The reader tells no line of characters
+// that it does not take.
+func yamlWrong(err error, source []byte) (line int, text string) {
+	text = strings.TrimPrefix(firstLine(err), "yaml: ")
+	if m := lineOfYAML.FindStringSubmatch(text); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		return max(line, 1), strings.TrimPrefix(text, m[0])
 	}
-	return 1
+	for at := 0; at < len(source); {
+		r, size := utf8.DecodeRune(source[at:])
+		if r == utf8.RuneError && size == 1 || r < ' ' && !strings.ContainsRune("\t\r\n", r) || r == 0x7f {
+			return 1 + bytes.Count(source[:at], []byte("\n")), text
+		}
+		at += size
+	}
+	return 1, text
 }
 
 // tooManyAliases counts what a file is once its aliases are written out.
@@ -197,6 +207,8 @@ func (l *loader) condition(n node, known names) *expression {
 	e, err := compile(n.text(), known)
 	if err != nil {
 		n.wrong("there are "+strings.Join(knownNames(known), ", "), "%v", err)
+	} else if !e.mayHold() {
+		n.wrong("compare it with something, as record.state == \"open\" does", "the expression {%s} is neither true nor false", n.text())
 	}
 	return e
 }

@@ -2,6 +2,7 @@ package declared
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -57,8 +58,17 @@ func baseWrong(text string) string {
 		return "a credential does not stand in an address; see auth"
 	case u.RawQuery != "" || u.Fragment != "":
 		return "parameters do not stand in the base; see query"
+	case strings.HasSuffix(u.Host, ":") || strings.Contains(u.Path, "//"):
+		return "it has an address within the address; give values that stand for a host without https://"
+	case u.Port() != "" && !isPort(u.Port()):
+		return "there is no port " + u.Port()
 	}
 	return ""
+}
+
+func isPort(text string) bool {
+	n, err := strconv.Atoi(text)
+	return err == nil && n > 0 && n < 1<<16
 }
 
 // address reads an address of a request: below the base, or at its host.
@@ -69,6 +79,12 @@ func (l *loader) address(n node, known names) *template {
 	}
 	if dotted(t.outline()) {
 		n.wrong("write it without . and .. between slashes", "it leads out of its path")
+	}
+	if t.anyText(func(text string) bool {
+		return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
+	}) {
+		n.wrong("write it on one line", "it has characters that no address can have")
+		return t
 	}
 	begins := t.parts[0]
 	if begins.made != nil {

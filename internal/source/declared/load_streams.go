@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"sluice/internal/document"
 )
 
@@ -111,12 +113,7 @@ func (l *loader) stream(s *Stream, n node) {
 	}
 	s.get, s.first = l.request(n, withCursor, false), l.request(n.get("first"), known, true)
 	s.changes, s.sweep = l.request(n.get("changes"), withCursor, true), l.request(n.get("sweep"), known, true)
-	for name, r := range s.requests() {
-		// Where records are is a stream's, unless one of its requests says otherwise.
-		if name != "" && !n.get(name).get("records").is() {
-			r.records = l.path(n.get("records"))
-		}
-	}
+	l.inherited(s, n)
 	l.window(s, n.get("window"))
 	if count := n.get("count"); count.is() {
 		s.count, s.countAt = &request{method: "GET", url: l.address(count.get("get"), known)}, l.place(count.get("at"))
@@ -138,8 +135,31 @@ func (l *loader) stream(s *Stream, n node) {
 	n.get("rename").each(func(name string, value node) { s.rename = append(s.rename, [2]string{name, value.text()}) })
 	s.declares = n.get("columns").is()
 	n.get("columns").each(func(name string, value node) { l.column(s, name, value) })
+	if len(s.columns) > mostColumns {
+		n.get("columns").wrong("leave some out: the payload has every value", "there are %d columns, and %d are the most of a table", len(s.columns), mostColumns)
+	}
 	if len(l.mistakes) == before && !l.follows(n.path) {
 		l.sense(s, n)
+	}
+}
+
+// inherited gives the requests of a stream what they do not say themselves: where records
+// are and how pages follow each other is a stream's, unless one of its requests says
+// otherwise.
+func (l *loader) inherited(s *Stream, n node) {
+	var pages page
+	if s.get != nil {
+		pages = s.get.page
+	} else if n.get("page").is() {
+		l.page(&pages, n.get("page"))
+	}
+	for name, r := range s.requests() {
+		if name != "" && !n.get(name).get("records").is() {
+			r.records = l.path(n.get("records"))
+		}
+		if name != "" && !n.get(name).get("page").is() {
+			r.page = pages
+		}
 	}
 }
 
@@ -166,12 +186,16 @@ func (l *loader) sense(s *Stream, n node) {
 		n.get("conditional").wrong("leave it out", "what is asked since an instant is another page each time")
 	}
 	l.senseOfWindow(s, n)
+	checked := map[string]bool{}
 	for name, r := range s.requests() {
-		at := n
-		if name != "" {
-			at = n.get(name)
+		at := n.get("page")
+		if name != "" && n.get(name).get("page").is() {
+			at = n.get(name).get("page")
 		}
-		l.senseOfPage(&r.page, at.get("page"))
+		if r != s.count && at.is() && !checked[at.path] {
+			checked[at.path] = true
+			l.senseOfPage(&r.page, at)
+		}
 	}
 }
 
@@ -215,6 +239,9 @@ func (l *loader) request(n node, known names, apart bool) *request {
 
 func (l *loader) page(p *page, n node) {
 	p.kind, p.param, p.more, p.rel, p.by = n.get("type").text(), n.get("param").text(), l.path(n.get("more")), n.get("rel").text(), l.path(n.get("by"))
+	if p.kind == pageWhole {
+		p.kind = pageNone
+	}
 	p.total, p.pages, p.next = l.place(n.get("total")), l.place(n.get("pages")), l.place(n.get("next"))
 	p.most, p.start = n.get("most").int(), n.get("start").int()
 	if p.most <= 0 {
@@ -241,6 +268,8 @@ func (l *loader) place(n node) place {
 
 func (l *loader) senseOfPage(p *page, n node) {
 	switch {
+	case p.kind == pageNone && n.yaml.Kind == yaml.MappingNode && len(n.yaml.Content) > 2:
+		n.wrong("leave out everything but type", "there is one page")
 	case p.kind == pageNone:
 	case p.counted() && p.param == "", p.kind == pageKeyset && p.param == "":
 		n.wrong("give param: NAME", "it does not say which parameter tells the page")
@@ -278,6 +307,9 @@ func (l *loader) cursor(s *Stream, n node) {
 }
 
 var columnNames = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
+
+// mostColumns is how many columns of its own a table has at most.
+const mostColumns = 100
 
 // ownColumns are those that every table has.
 var ownColumns = []string{"id", "account", "source", "title", "updated_at", "deleted", "gone_since", "gone_why", "truncated"}

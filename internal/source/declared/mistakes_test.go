@@ -85,6 +85,15 @@ func TestMistakes(t *testing.T) {
 		"a begin that is none":      {change("    gone: [404]", "    cursor: {start: soon}"), 24, []string{"is not an instant"}},
 		"an end without a window":   {change(`/lines"`, `/lines?b={until}"`), 22, []string{"unknown name until"}},
 		"a count of nobody":         {change("    gone: [404]", "    count: {get: /n, at: n}"), 24, []string{"does not say which"}},
+		"a port":                    {change("https://shop.example", "https://shop.example:99999"), 5, []string{"no port 99999"}},
+		"an address in an address":  {change("https://shop.example", "http://https://shop.example"), 5, []string{"an address within the address"}},
+		"an address of two lines":   {change("get: /orders\n", "get: \"/or\\nders\"\n"), 13, []string{"no address can have"}},
+		"a condition that counts":   {change("    gone: [404]", "    where: record.a + 1"), 24, []string{"neither true nor false"}},
+		"a condition that is text":  {change("    gone: [404]", "    where: upper(record.a)"), 24, []string{"neither true nor false"}},
+		"letters that are none":     {shop + "title: \xe9\n", 25, []string{"UTF-8"}},
+		"a character of no text":    {shop + "doc: a\x00b\n", 25, []string{"control"}},
+		"one page and its size":     {change("    gone: [404]", "    page: {type: none, size: {n: 1}}"), 24, []string{"there is one page"}},
+		"very many columns":         {change("    gone: [404]", "    columns: {"+manyColumns(101)+"}"), 24, []string{"101 columns, and 100 are the most"}},
 		"a stream's name":           {change("  lines:", "  record:"), 21, []string{"cannot be a stream"}},
 	} {
 		_, mistakes := declared.Load([]byte(c.file))
@@ -159,4 +168,20 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+func manyColumns(n int) string {
+	var all []string
+	for _, i := range count(n) {
+		all = append(all, fmt.Sprintf("c%d: x", i))
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestLinesAreToldOnce: what is no YAML is told with one line.
+func TestLinesAreToldOnce(t *testing.T) {
+	_, mistakes := declared.Load([]byte("source: x\nbase: y\n\tz: 1\n"))
+	if len(mistakes) != 1 || strings.Count(mistakes[0].String(), "line ") != 1 {
+		t.Errorf("it says %v", mistakes)
+	}
 }

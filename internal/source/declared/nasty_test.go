@@ -134,13 +134,14 @@ func TestNasty(t *testing.T) {
 		"another XML":           {feed, body("<html><a/></html>"), source.Retry, `nothing at "rss.channel.item"`},
 		"XML without records":   {feed, body("<rss><channel><title>a</title></channel></rss>"), source.Done, ""},
 		"XML of one record":     {feed, body("<rss><channel><item><id of='x'>7</id></item></channel></rss>"), source.Done, ""},
+		"a mark before JSON":    {once, body("\ufeff{\"data\":[{\"id\":1}]}"), source.Done, ""},
 		"no JSON":               {numbers, body("ok"), source.Retry, "not JSON"},
 		"no records":            {numbers, body(`{"items":[]}`), source.Retry, `nothing at "data"`},
 		"no key":                {numbers, body(`{"data":[{"name":1}]}`), source.Retry, "which is its key"},
 		"one without a key":     {once, body(`{"data":[{"id":1},{"name":1},{"id":2},{}]}`), source.Fail, "2 records of page 1 were left out, the first of them record 2: a record of items has nothing at id"},
 		"an id that leads out":  {twice, body(`{"data":[{"id":".."}]}`), source.Fail, "leads out of its path"},
 		"gigantic":              {numbers, body(`{"data":["` + strings.Repeat("x", 1<<17) + `"]}`), source.Fail, "larger than"},
-		"a total that lies":     {items("{type: page, param: page, size: {n: 2}, total: total}"), body(`{"data":[],"total":7}`), source.Done, ""},
+		"a total that lies":     {items("{type: page, param: page, size: {n: 2}, total: total}"), body(`{"data":[],"total":7}`), source.Fail, "page 2 of 4 has no records"},
 		"a limit":               {numbers, header(429, "Retry-After", "7", `{}`), source.Wait, "left alone"},
 		"a limit of two years":  {numbers, header(429, "Retry-After", "63072000", `{}`), source.Wait, "for 9600h0m0s; one call goes first after 2h0m0s"},
 		"an empty page":         {numbers, header(204, "X", "y", ""), source.Done, ""},
@@ -176,7 +177,7 @@ func TestRecordLeftOut(t *testing.T) {
 	run := domain.Run{ID: 1, AccountID: 7, Login: "acme"}
 	jobs, _ := src.Plan(run)
 	res := src.Call(t.Context(), source.Call{Run: run, Job: domain.Job{JobSpec: jobs[0]}, Token: "secret-token"})
-	if res.Verdict != source.Done || len(res.Documents) != 2 || len(res.Absences) > 0 || len(res.Stored) > 0 || len(res.Next) != 1 || res.Next[0].PageKey == jobs[0].PageKey {
+	if res.Verdict != source.Done || len(res.Documents) != 2 || len(res.Absences) > 0 || len(res.Stored) > 0 || len(res.Next) != 1 || res.Next[0].PageKey == jobs[0].PageKey || res.Next[0].Bucket != domain.LocalBucket {
 		t.Errorf("%+v", res)
 	}
 }

@@ -50,9 +50,11 @@ func (c *call) understand(a *answer) source.Result {
 		return walk{c}.unchanged()
 	case code >= 300 && code < 400:
 		return c.moved(a)
-	case c.p.Short && slices.Contains(noSuchPage, code):
-		// Nothing follows a page that was not full. That is no proof of what is gone.
-		a.json, c.p.Doubt = gjson.Parse("[]"), true
+	case c.p.Short && c.p.nothingFollows(code):
+		// Nothing follows a page that was not full, or the last that was announced. Without
+		// a total that is no proof of what is gone.
+		a.json = gjson.Parse("[]")
+		c.p.Doubt = c.p.Doubt || c.p.Total == 0 || c.p.Seen < c.p.Total-1
 		return walk{c}.walked(a, nil)
 	case code == http.StatusUnauthorized:
 		return c.unauthorised(a)
@@ -83,6 +85,15 @@ func aboutWait(wait time.Duration) string {
 // noSuchPage are how upstreams answer that have no page behind the last one, and do not
 // answer with an empty one.
 var noSuchPage = []int{http.StatusBadRequest, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable, http.StatusUnprocessableEntity}
+
+// nothingFollows says whether a status means that nothing follows. Behind the last record that
+// was announced every refusal does.
+func (p *params) nothingFollows(status int) bool {
+	if p.Total > 0 && p.Seen >= p.Total-1 && status >= 400 && status < 500 {
+		return !slices.Contains([]int{http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests}, status)
+	}
+	return slices.Contains(noSuchPage, status)
+}
 
 // limited is a limit that was hit; without a wait it backs off.
 func limited(wait time.Duration, format string, args ...any) source.Result {

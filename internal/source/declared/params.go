@@ -38,8 +38,12 @@ type params struct {
 	// Empty counts the pages without any that came one after the other.
 	Size  int `json:"size,omitempty"`
 	Empty int `json:"empty,omitempty"`
-	// Short says that the page before was not full: this one is asked for to be sure
-	// that nothing follows.
+	// Seen counts the records that the walk was shown. Low says that there were more than
+	// the upstream told of, so that its total is not believed any more.
+	Seen int  `json:"seen,omitempty"`
+	Low  bool `json:"low,omitempty"`
+	// Short says that the page before was not full, or the last one that was announced:
+	// this one is asked for to be sure that nothing follows.
 	Short bool `json:"short,omitempty"`
 	// Apart says that all pages were planned at once: none follows from this one.
 	Apart bool `json:"apart,omitempty"`
@@ -58,13 +62,22 @@ type params struct {
 	Unmet []string `json:"unmet,omitempty"`
 	// Base names the address that the run began at.
 	Base string `json:"base,omitempty"`
-	// Unread tells of records that were left out; the job makes no call.
+	// Head is the first page, to be remembered once the walk has come to its end.
+	Head *head `json:"head,omitempty"`
+	// Unread tells of what the walk lacks; the job makes no call.
 	Unread string `json:"unread,omitempty"`
 	// Moved counts redirects.
 	Moved int `json:"moved,omitempty"`
 	// Looked says that the call was answered that what it is about is gone, and is made
 	// once more to be sure.
 	Looked bool `json:"looked,omitempty"`
+}
+
+// head is a first page that was read: what it was, and what follows it.
+type head struct {
+	Tag   string `json:"tag"`
+	Next  string `json:"next,omitempty"`
+	Items int    `json:"items,omitempty"`
 }
 
 func parseParams(raw []byte) (p params, err error) {

@@ -29,19 +29,18 @@ func (c belonging) gone(a *answer) source.Result {
 		again.Looked = true
 		return source.Result{Verdict: source.Done, Next: []domain.JobSpec{c.s.spec(c.Job.Type, c.Job.Resource, again, c.Job.Class)}}
 	}
-	at := c.s.serverTime(a)
-	var forgotten []domain.Page
+	res := source.Result{Verdict: source.Done, Absences: []document.Absence{leaving{c.call}.absence(c.stream, c.Job.Resource, c.ended, c.ended.Add(time.Microsecond))}}
 	if c.stream.etag {
 		// If it comes back as it was, it must be read all the same.
-		forgotten = append(forgotten, domain.Page{AccountID: c.Run.AccountID, Key: storedKey(c.Job.Type, c.Job.Resource, 0)})
+		res.Stored = append(res.Stored, pageOf(c.call, 0, "", "", 0))
 	}
-	return source.Result{
-		Verdict: source.Done, Stored: forgotten,
-		Cursors: []domain.Cursor{{AccountID: c.Run.AccountID, Resource: c.mark + lostMark + " " + main, At: unix(at.Unix())}},
-		Absences: []document.Absence{{
-			Account: c.Run.AccountID, Repository: c.s.container(c.Job.Resource), Kind: c.s.file.Kind(c.stream), Why: document.GoneDeleted, Since: at, NotSeenSince: at,
-		}},
+	if len(c.stream.Children) > 0 {
+		for _, below := range (leaving{c.call}).listed(c.Job.Resource, c.stream) {
+			(leaving{c.call}).goneRecord(&res, c.stream, below, c.ended)
+		}
 	}
+	res.Cursors = append(res.Cursors, c.cursorAt(lostMark+" "+main, c.ended.Unix()))
+	return res
 }
 
 // lost says whether what was collected of a resource up to an instant was taken for gone

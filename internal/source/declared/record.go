@@ -28,6 +28,7 @@ func (c *call) records(a *answer) (all []record, wrong string) {
 	fetched := c.s.serverTime(a)
 	met := 0
 	take := func(v gjson.Result) {
+		c.members++
 		if v.Type == gjson.Null {
 			return
 		}
@@ -70,15 +71,22 @@ func (c *call) leftOut(which int, why string) {
 	}
 }
 
-// unread is the job that tells of the records of a page that were left out: it makes no
-// call and fails, so that the run is known to be incomplete, and why.
-func (c walk) unread() domain.JobSpec {
-	text := fmt.Sprintf("record %d of page %d was left out: %s", c.leftWhich, c.p.Page+1, c.leftWhy)
+// leftText tells of the records of a page that were left out.
+func leftText(c walk) string {
 	if c.left > 1 {
-		text = fmt.Sprintf("%d records of page %d were left out, the first of them record %d: %s", c.left, c.p.Page+1, c.leftWhich, c.leftWhy)
+		return fmt.Sprintf("%d records of page %d were left out, the first of them record %d: %s", c.left, c.p.Page+1, c.leftWhich, c.leftWhy)
 	}
+	return fmt.Sprintf("record %d of page %d was left out: %s", c.leftWhich, c.p.Page+1, c.leftWhy)
+}
+
+// unread is the job that tells what a walk lacks: it makes no call and fails, so that the
+// run is known to be incomplete, and why.
+func (c walk) unread(text string) domain.JobSpec {
 	p := params{Base: c.p.Base, Page: c.p.Page, Tag: c.p.Tag, From: c.p.From, Until: c.p.Until, Moved: c.p.Moved, Unread: text}
-	return c.s.spec(c.Job.Type, c.Job.Resource, p, domain.ClassWalk)
+	job := c.s.spec(c.Job.Type, c.Job.Resource, p, domain.ClassWalk)
+	// What makes no call is not counted as one.
+	job.Bucket = domain.LocalBucket
+	return job
 }
 
 // eachOf calls fn for each member of a list, or for the one thing that is none.

@@ -24,6 +24,8 @@ type call struct {
 	request *request
 	// asked is the address that is asked, without credential.
 	asked *url.URL
+	// members is how many records the page had, those included that are not kept.
+	members int
 	// left is how many records of the page were left out; the first of them is leftWhich,
 	// and leftWhy is why.
 	left, leftWhich int
@@ -39,6 +41,8 @@ type call struct {
 	auth    *auth
 	session *session
 	token   *token
+	// ended is the upstream's clock when it answered.
+	ended time.Time
 	// given are other values that the expressions of its request see.
 	given map[string]any
 }

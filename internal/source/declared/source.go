@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -149,9 +150,10 @@ func (s *Source) base(target string) (*url.URL, error) {
 	if err != nil {
 		return nil, domain.Errorf(domain.CodeInvalid, "the base of %s: %v", s.file.Name, err)
 	}
-	u, err := url.Parse(strings.TrimRight(text, "/"))
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, domain.Errorf(domain.CodeInvalid, "the base of %s is not an address such as https://api.example.org/v2", s.file.Name)
+	text = strings.TrimRight(text, "/")
+	u, err := url.Parse(text)
+	if wrong := baseWrong(text); err != nil || u.Host == "" || wrong != "" {
+		return nil, domain.Errorf(domain.CodeInvalid, "the base of %s is not an address such as https://api.example.org/v2: %s", s.file.Name, cmp.Or(wrong, "it has no host"))
 	}
 	return u, nil
 }

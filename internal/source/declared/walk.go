@@ -1,14 +1,10 @@
 package declared
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
-
-	"sluice/internal/document"
 	"sluice/internal/domain"
 	"sluice/internal/source"
 )
@@ -90,8 +86,9 @@ func (c walk) apartDone(typ, resource string) time.Time {
 // answered settles, with a walk's first page, the instant that it stands for: the
 // run's, or the upstream's clock where ours is ahead of it.
 func (c walk) answered(a *answer) {
+	c.ended = c.s.serverTime(a)
 	if c.p.Start == 0 {
-		c.p.Start = c.s.serverTime(a).Unix()
+		c.p.Start = c.ended.Unix()
 	}
 	if c.p.At != 0 {
 		return
@@ -118,14 +115,14 @@ func (c walk) readPage(a *answer) source.Result {
 // walked is a page that was read.
 func (c walk) walked(a *answer, all []record) source.Result {
 	res := source.Result{Verdict: source.Done, Items: len(all)}
-	f := c.follow(a, all, c.shown(a, all))
+	f := c.follow(a, all, c.members)
 	if f.wrong != "" {
 		return c.failed(f.wrong)
 	}
 	if c.left > 0 {
 		// It may be one of those that are stored: what is not met is not gone.
 		c.p.Doubt = true
-		res.Next = append(res.Next, c.unread())
+		res.Next = append(res.Next, c.unread(leftText(c)))
 	}
 	res.Pages = f.pages
 	for i := range all {
@@ -144,13 +141,14 @@ func (c walk) walked(a *answer, all []record) source.Result {
 			return res
 		}
 		// What changes all the time is read as well as it can be.
-		c.p.Doubt, c.p.Total = true, 0
+		c.p.Doubt, c.p.Total, f.lacks = true, 0, ""
 	}
 	if c.first() {
 		c.p.Unmet = c.unmet()
 		if f.total >= 0 {
 			// One more than there are, so that none can be told from no total.
 			c.p.Total = f.total + 1
+			f.lacks = c.lacks(a, &f)
 		}
 		c.besides(&res)
 		if c.p.Begin {
@@ -164,16 +162,6 @@ func (c walk) walked(a *answer, all []record) source.Result {
 	}
 	c.goOn(&res, f, all)
 	return res
-}
-
-// shown is how many records the page had, those included that were not kept.
-func (c walk) shown(a *answer, all []record) int {
-	if c.stream.where == nil {
-		return len(all) + c.left
-	}
-	n := 0
-	every(a.json, strings.TrimSuffix(strings.TrimSuffix(c.request.records, "*"), "."), func(v gjson.Result) { eachOf(v, func(gjson.Result) { n++ }) })
-	return n
 }
 
 // listingWalk says whether the walk reads the whole stream.
@@ -200,13 +188,11 @@ func (c walk) goOn(res *source.Result, f follow, all []record) {
 	p := &c.request.page
 	switch {
 	case c.p.Apart:
-		c.markApart(res)
-		// A total that was too small: go on behind it.
-		if c.p.Page+1 == c.p.Pages && f.pos != "" {
-			next := c.p
-			next.Page, next.Pos, next.Pages = c.p.Page+1, f.pos, c.p.Pages+1
-			res.Next = append(res.Next, c.s.spec(c.Job.Type, c.Job.Resource, next, domain.ClassWalk))
-		}
+		c.apart(res, f)
+		return
+	case f.pos == "" && f.lacks != "":
+		// What was not shown may be there: nothing is gone, and nothing is done.
+		res.Next = append(res.Next, c.unread(f.lacks))
 		return
 	case f.pos == "":
 		c.complete(res)
@@ -217,7 +203,7 @@ func (c walk) goOn(res *source.Result, f follow, all []record) {
 	}
 	next := c.p
 	next.Page, next.Pos, next.Full, next.Begin = c.p.Page+1, f.pos, c.stream.etag, false
-	next.Short = (p.counted() || p.kind == pageKeyset) && f.total < 0 && f.pages == 0 && p.more == "" && res.Items < p.size
+	next.Short = (p.counted() || p.kind == pageKeyset) && p.more == "" && !c.announcesMore(&f) && (c.members < p.size || f.total >= 0 || f.pages > 0)
 	if len(all) > 0 {
 		next.First = all[0].name
 	}
@@ -226,6 +212,22 @@ func (c walk) goOn(res *source.Result, f follow, all []record) {
 		job.Expected = f.pages - next.Page
 	}
 	res.Next = append(res.Next, job)
+}
+
+// apart is the end of a page of those that were planned at once.
+func (c walk) apart(res *source.Result, f follow) {
+	last := c.p.Page+1 >= c.p.Pages
+	switch {
+	case last && f.pos != "":
+		// There are more than were announced: go on behind them.
+		next := c.p
+		next.Page, next.Pos, next.Short = c.p.Page+1, f.pos, true
+		res.Next = append(res.Next, c.s.spec(c.Job.Type, c.Job.Resource, next, domain.ClassWalk))
+	case c.members == 0 && c.p.Size == 0 && c.p.Page < c.p.Pages && (!last || c.p.Total > 0) && countsTheSame(c.call):
+		res.Next = append(res.Next, c.unread("page "+strconv.Itoa(c.p.Page+1)+" of "+strconv.Itoa(c.p.Pages)+" has no records"))
+	default:
+		c.markApart(res)
+	}
 }
 
 // mostAtOnce is how many pages one answer may plan.
@@ -241,123 +243,23 @@ func (c walk) allAtOnce(res *source.Result, f follow) {
 	c.p.Pages = f.pages
 	for page := 1; page < f.pages; page++ {
 		next := c.p
-		next.Page, next.Pos, next.Apart, next.Unmet = page, c.pageAt(page), true, nil
+		next.Page, next.Pos, next.Apart, next.Unmet, next.Head = page, c.pageAt(page), true, nil, nil
 		res.Next = append(res.Next, c.s.spec(c.Job.Type, c.Job.Resource, next, domain.ClassWalk))
 	}
 	c.markApart(res)
+	c.keepHead(res)
 	if c.stream.listing() {
 		// Later runs walk it again: it is enough to know that it was begun.
 		res.Cursors = append(res.Cursors, c.cursorAt(cursorKey(c.Job.Type, c.Job.Resource), c.p.At))
 	}
 }
 
-// markApart notes that one of several pages is stored, where that must be known.
+// markApart notes that one of several pages is stored, where that must be known. Of those
+// behind the announced ones the last stands for the last announced one.
 func (c walk) markApart(res *source.Result) {
 	if c.stream.listing() || c.p.Pages == 0 {
 		return
 	}
-	key := cursorKey(c.Job.Type, c.Job.Resource) + " page " + strconv.Itoa(c.p.Page) + "/" + strconv.Itoa(c.p.Pages)
+	key := cursorKey(c.Job.Type, c.Job.Resource) + " page " + strconv.Itoa(min(c.p.Page, c.p.Pages-1)) + "/" + strconv.Itoa(c.p.Pages)
 	res.Cursors = append(res.Cursors, c.cursorAt(key, c.p.At))
-}
-
-func (c walk) cursorAt(key string, at int64) domain.Cursor {
-	return domain.Cursor{AccountID: c.Run.AccountID, Resource: c.mark + key, At: unix(at)}
-}
-
-// complete is the end of a walk whose pages followed one another.
-func (c walk) complete(res *source.Result) {
-	if c.p.Until != 0 {
-		slicing{c}.sliced(res)
-		return
-	}
-	res.Cursors = append(res.Cursors, c.cursorAt(cursorKey(c.Job.Type, c.Job.Resource), c.p.At))
-	if !c.listingWalk() || c.p.Doubt || c.stream.latest {
-		return
-	}
-	if c.stream.sweep != nil && c.mode == modeMain {
-		res.Cursors = append(res.Cursors, c.cursorAt(cursorKey(jobType(c.stream, modeSweep), c.Job.Resource), c.p.At))
-	}
-	start := unix(c.p.Start)
-	res.Absences = append(res.Absences, c.absence(c.stream, c.Job.Resource, start))
-	for _, path := range c.p.Unmet {
-		c.goneRecord(res, c.stream, path, start)
-	}
-}
-
-func (c walk) absence(of *Stream, resource string, since time.Time) document.Absence {
-	return document.Absence{
-		Account: c.Run.AccountID, Repository: c.s.container(resource), Kind: c.s.file.Kind(of), Why: document.GoneDeleted, Since: since, NotSeenSince: since,
-	}
-}
-
-// goneRecord lets everything that belongs to a record go with it.
-func (c walk) goneRecord(res *source.Result, of *Stream, path string, since time.Time) {
-	res.Cursors = append(res.Cursors, c.cursorAt(goneMark+" "+path, since.Unix()))
-	for _, child := range of.Children {
-		res.Absences = append(res.Absences, c.absence(child, path, since))
-		if len(child.Children) == 0 {
-			continue
-		}
-		for _, below := range c.listed(path, child) {
-			c.goneRecord(res, child, below, since)
-		}
-	}
-}
-
-// listed are the records of a stream, below a resource, that walks have had and
-// that were not found gone since.
-func (c walk) listed(resource string, of *Stream) []string {
-	prefix := listedMark + " " + recordPath(resource, of.Name, "")
-	var all []string
-	for key, at := range c.Cursors {
-		name, ok := strings.CutPrefix(key, prefix)
-		if !ok || strings.Contains(name, "/") {
-			continue
-		}
-		path := strings.TrimPrefix(key, listedMark+" ")
-		if !c.Cursors[goneMark+" "+path].After(at) {
-			all = append(all, path)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-// unmet are the records that the walk should meet, where others belong to them.
-func (c walk) unmet() []string {
-	if len(c.stream.Children) == 0 || !c.listingWalk() {
-		return nil
-	}
-	return c.listed(c.Job.Resource, c.stream)
-}
-
-// unchanged lets a page that is as it was stand for itself.
-func (c walk) unchanged() source.Result {
-	// Whether it is free is not known: most upstreams count it.
-	res := source.Result{Verdict: source.Done}
-	c.p.Looked = false
-	if c.Stored == nil || c.tag == "" {
-		return source.Result{Verdict: source.Retry, Failure: failure(domain.FailureServer, "%s says that a page did not change which it was not asked about", c.s.file.Title)}
-	}
-	res.Items = c.Stored.Items
-	if c.Stored.Next == "" {
-		res.Cursors = append(res.Cursors, c.cursorAt(cursorKey(c.Job.Type, c.Job.Resource), c.p.At))
-		return res
-	}
-	next := c.p
-	next.Page, next.Pos, next.Total = c.p.Page+1, c.Stored.Next, 0
-	res.Next = append(res.Next, c.s.spec(c.Job.Type, c.Job.Resource, next, domain.ClassWalk))
-	return res
-}
-
-// remember keeps a page's tag, so that a later run can ask whether it changed. A walk
-// that began anew keeps none.
-func (c walk) remember(a *answer, res *source.Result, f follow, items int) {
-	tag := a.header.Get("Etag")
-	if tag == "" || len(tag) > 500 || c.left > 0 || !c.stream.etag || c.mode != modeMain || c.p.Tag != "" {
-		return
-	}
-	res.Stored = append(res.Stored, domain.Page{
-		AccountID: c.Run.AccountID, Key: storedKey(c.Job.Type, c.Job.Resource, c.p.Page), ETag: c.mark + tag, Next: f.pos, Items: items,
-	})
 }

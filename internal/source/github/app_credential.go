@@ -75,8 +75,14 @@ func ParseCredential(credential string) (app AppCredential, isApp bool, err erro
 // can be said before GitHub is asked.
 func (s *Source) CheckCredential(credential string) (string, error) {
 	app, isApp, err := ParseCredential(credential)
-	if err != nil || !isApp {
-		return credential, err
+	if err != nil {
+		return "", err
+	}
+	if !isApp {
+		if strings.ContainsFunc(credential, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return "", domain.Errorf(domain.CodeInvalid, "that is no token of GitHub: it has spaces, or characters that no token has")
+		}
+		return credential, nil
 	}
 	if _, err = app.key(); err != nil {
 		return "", err

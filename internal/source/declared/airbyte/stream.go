@@ -12,9 +12,10 @@ import (
 type stream struct {
 	im   *importer
 	node node
-	// called is its name in the manifest, name that in the file.
-	called, name string
-	of           *stream
+	// called is its name in the manifest, name that in the file, and wanted what that
+	// should be if it is another one.
+	called, name, wanted string
+	of                   *stream
 	// bound is what fields of a partition stand for.
 	bound map[string]value
 
@@ -115,11 +116,12 @@ func (im *importer) forEach(n node, called string, router node) error {
 	if len(all) > mostListed {
 		return cannot(values, "it is asked once for each of %d values; more than %d streams are not made of one", len(all), mostListed)
 	}
-	if len(all) > 1 {
-		im.remark(router.line(), called, "it is asked once for each of a list of values: one stream for each")
-	}
+	var names []string
 	for _, v := range all {
 		s := im.begin(n, called)
+		if v.literal != nil && len(all) > 1 {
+			s.wanted = fit(called, "_", 18) + "_" + fit(*v.literal, "_", 9)
+		}
 		s.bound[field] = v
 		if err := s.inject(router.get("request_option"), v); err != nil {
 			return err
@@ -127,10 +129,10 @@ func (im *importer) forEach(n node, called string, router node) error {
 		if err := s.translate(nil); err != nil {
 			return err
 		}
-		if v.literal != nil && len(all) > 1 {
-			s.name = im.free(fit(called, "_", 18) + "_" + fit(*v.literal, "_", 9))
-		}
-		im.streams = append(im.streams, s)
+		im.streams, names = append(im.streams, s), append(names, s.name)
+	}
+	if len(all) > 1 {
+		im.remark(router.line(), called, "it is asked once for each of a list of values: one stream for each, %s", strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -153,7 +155,9 @@ func (s *stream) translate(routers []node) error {
 			return err
 		}
 	}
-	if s.name = s.im.free(s.called); s.name != s.called {
+	if s.wanted != "" {
+		s.name = s.im.free(s.wanted)
+	} else if s.name = s.im.free(s.called); s.name != s.called {
 		s.im.remark(s.node.line(), s.called, "it is called %s here", s.name)
 	}
 	return nil

@@ -65,10 +65,15 @@ func (d *Drawn) space(now int64, low bool) int64 {
 func TakeAll(all []Drawn, id uint64, now, calls int64, low bool) {
 	for i := range all {
 		c, t := all[i].Count, all[i].Terms
-		c.newest = id
-		c.spend(t, now, calls)
-		if t.Reads {
-			c.lost.add(calls, id)
+		if c.dated != nil {
+			c.dated.take(c.wall, id, calls)
+			c.settleDated(t, id, calls, &Answer{})
+		} else {
+			c.newest = id
+			c.spend(t, now, calls)
+			if t.Reads {
+				c.lost.add(calls, id)
+			}
 		}
 		if low {
 			c.low += calls
@@ -139,6 +144,10 @@ func (c *Count) Soon(t *Terms, now int64) bool {
 
 // Return gives back what was taken in bulk. The count was advanced.
 func (c *Count) Return(t *Terms, now, n int64, low bool) {
+	if c.dated != nil {
+		c.dated.left = min(c.dated.left+n, c.dated.limit-c.dated.inflight)
+		return
+	}
 	switch t.Shape {
 	case ration.Concurrent:
 		return

@@ -25,6 +25,10 @@ local function give_back(name, n, low)
   end
   advance(c, t, 0)
   c.changed = true
+  if c.dated then
+    c.dated.left = min(c.dated.left + n, c.dated.limit - c.dated.inflight)
+    return
+  end
   if t.shape == BUCKET then
     if t.paced == 0 then
       owe(c, t, now, max(owed(c, t, now) - n * t.period, 0))
@@ -74,8 +78,12 @@ else
       end
     elseif kind == 'c:' then
       local c = count(name)
-      c.reported, c.lost, c.after, c.next, c.next_after, c.limit, c.window = -1, 0, 0, 0, 0, 0, 0
-      c.changed = true
+      if c.dated then
+        mistrust_dated(c, c.dated)
+      else
+        c.reported, c.lost, c.after, c.next, c.next_after, c.limit, c.window = -1, 0, 0, 0, 0, 0, 0
+        c.changed = true
+      end
     end
   end
 end

@@ -29,6 +29,8 @@ read_entries()
 local function room_of(c, t, low)
   if now < c.hold then
     return 0
+  elseif c.dated then
+    return dated_room(c.dated, t, low)
   end
   local limit = granted(c, t)
   local left = limit - used(c, t)
@@ -67,10 +69,15 @@ local function charge(k)
   end
   for _, number in ipairs(k.draws) do
     local c, t = entered(number)
-    c.newest = group.sequence + 1
-    spend(c, t, now, k.granted)
-    if t.reads == 1 then
-      add_lost(c, k.granted)
+    if c.dated then
+      take_dated(c.dated, group.sequence + 1, k.granted)
+      settle(c, t, now, group.sequence + 1, k.granted, NOTHING)
+    else
+      c.newest = group.sequence + 1
+      spend(c, t, now, k.granted)
+      if t.reads == 1 then
+        add_lost(c, k.granted)
+      end
     end
     if k.low then
       c.low = c.low + k.granted

@@ -46,6 +46,9 @@ func TestQuotaOfAnEarlierVersionGoesOn(t *testing.T) {
 		d, err := svc.Quota.Reserve(t.Context(), ask)
 		for ; err == nil && d.Granted; d, err = svc.Quota.Reserve(t.Context(), ask) {
 			granted++
+			if _, err := svc.Quota.Settle(t.Context(), d.Permit, quota.Response{}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err != nil || granted > 2 || d.Reason != quota.ReasonPrimary || d.RetryAt.Sub(end).Abs() > time.Second {
 			t.Fatalf("%d calls, then %+v, %v; want two at most, and the next ones at %v", granted, d, err, end)

@@ -68,6 +68,7 @@ func TakeAll(all []Drawn, id uint64, now, calls int64, low bool) {
 		if c.dated != nil {
 			c.dated.take(c.wall, id, calls)
 			c.settleDated(t, id, calls, &Answer{})
+			c.turned()
 		} else {
 			c.newest = id
 			c.spend(t, now, calls)

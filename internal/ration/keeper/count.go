@@ -56,13 +56,8 @@ type Count struct {
 	// one is told a later one.
 	line int64
 
-	// dated counts instead of all this if the upstream dates its windows; wall is what
-	// the clock shows and skew how far the upstream's is ahead of it.
-	dated *dated
-	wall  int64
-	skew  *Skew
-	// turns is how many windows have begun.
-	turns uint64
+	// clocked counts instead of all this if the upstream dates its windows.
+	clocked
 }
 
 type slot struct{ last, n int64 }

@@ -29,6 +29,7 @@ func (c *Count) spend(t *Terms, at, n int64) {
 func (c *Count) Settle(t *Terms, now, grantedAt int64, id uint64, price int64, a *Answer) {
 	if c.dated != nil {
 		c.settleDated(t, id, price, a)
+		c.turned()
 		return
 	}
 	c.inflight = max(c.inflight-price, 0)
@@ -55,6 +56,7 @@ func (c *Count) Charge(t *Terms, now, grantedAt int64, id uint64, price int64, a
 	charged.Cost = max(a.Cost, int(price))
 	if c.dated != nil {
 		c.chargeDated(t, id, &charged)
+		c.turned()
 		return
 	}
 	c.Settle(t, now, grantedAt, id, 0, &charged)

@@ -77,7 +77,7 @@ func (s *Stored) Presumed(wall time.Time) (n int64, in time.Duration) {
 // Restore goes on with what was stored.
 func Restore(t *Terms, s *Stored, now int64, wall time.Time) *Count {
 	if t.Dated {
-		return &Count{reported: unreported, low: s.Low, dated: restoreDated(t, s, wall)}
+		return &Count{reported: unreported, low: s.Low, clocked: clocked{dated: restoreDated(t, s, wall)}}
 	}
 	c := &Count{reported: unreported, limit: s.Limit, refill: s.Refill}
 	n, in := s.Presumed(wall)

@@ -222,15 +222,13 @@ func (d *dated) exhaust(t *Terms, k *Skew, now int64) {
 // set back, and a window would not end for as long. So nothing that the clock alone says
 // is worth more than one call: its answer decides.
 
-// doubt puts the next window on trial if the end of this one was known: it then grants
-// what this one has left, or one call.
+// doubt puts the next window on trial: it grants what this one has left, or one call.
 func (d *dated) doubt() {
 	d.tried = 0
 	if d.trial {
 		return // what is left of rest stays
 	}
-	d.trial = d.reset != 0 || d.hold != 0
-	d.rest = max(d.available(), 0)
+	d.trial, d.rest = true, max(d.available(), 0)
 }
 
 // checkTrial refuses a call for which the answer of one that went first must be waited
@@ -293,5 +291,4 @@ func (d *dated) mistrust(now int64) {
 		return
 	}
 	d.turn(now)
-	d.trial = true
 }

@@ -212,8 +212,7 @@ end
 local function doubt(c)
   c.tried = 0
   if c.trial == 0 then
-    c.trial = (c.reset > 0 or c.hold > 0) and 1 or 0
-    c.rest = max(available(c), 0)
+    c.trial, c.rest = 1, max(available(c), 0)
   end
 end
 

@@ -32,7 +32,6 @@ for i = 2, #ARGV, 2 do
     lay_ghosts(o, c, cfg, now)
     if c.started > 0 or c.reset > 0 or c.hold > 0 then
       turn(c, now)
-      c.trial = 1
     end
     reply[#reply + 1] = 1
     add_window(reply, o, c, cfg)

@@ -166,8 +166,7 @@ local function turn_dated(c, d)
   local late = d.late
   d.tried = 0
   if d.trial == 0 then
-    d.trial = (d.reset > 0 or d.hold > 0) and 1 or 0
-    d.rest = max(dated_available(d), 0)
+    d.trial, d.rest = 1, max(dated_available(d), 0)
   end
   open_window(c, d, d.limit - d.inflight - late)
   if d.inflight + late > 0 then
@@ -195,7 +194,6 @@ end
 local function mistrust_dated(c, d)
   if d.started > 0 or d.reset > 0 or d.hold > 0 then
     turn_dated(c, d)
-    d.trial = 1
   end
 end
 

@@ -246,16 +246,17 @@ func (g *rationGroup) look(draws []keeper.Draw) []keeper.Window {
 		}
 	}
 	var all []keeper.Window
-	for name, c := range g.counts {
+	for name, counted := range g.counts {
 		// Whoever looks begins no window.
+		c, terms := keeper.Peek(counted.Count), &counted.terms
 		c.At(wall.UnixMicro(), &g.skew)
-		c.Advance(&c.terms, now, 0)
-		limit, available, kept, resets := c.View(&c.terms, now)
+		c.Advance(terms, now, 0)
+		limit, available, kept, resets := c.View(terms, now)
 		w := keeper.Window{
 			Group: g.name, Count: keeper.CountName(name.ration, name.part), Ration: name.ration, Part: name.part,
 			Limit: int(limit), Available: int(available), InFlight: int(c.InFlight()), Kept: int(kept), Untouched: c.Untouched(),
 		}
-		spent, low := c.Spent(&c.terms, now)
+		spent, low := c.Spent(terms, now)
 		w.Spent, w.Low = int(spent), int(low)
 		if resets > now {
 			w.Reset = wall.Add(time.Duration(resets-now) * time.Microsecond)

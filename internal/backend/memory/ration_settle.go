@@ -39,7 +39,11 @@ func (g *rationGroup) unsavedRows(all []unsaved) (some []unsaved, rows []keeper.
 	wall, now := g.keeper.clock()
 	for _, u := range all {
 		c := u.count
-		g.pass(c, wall, now)
+		if c.terms.Dated {
+			c.At(wall.UnixMicro(), &g.skew) // it is written down as it was drawn on
+		} else {
+			g.pass(c, wall, now)
+		}
 		due := u.price > 0 && c.Unsaved(&c.terms, now, u.price) || u.price == 0 && (c.Exceeds(&c.terms, now) || c.Soon(&c.terms, now))
 		if c.gone || !due {
 			continue
@@ -201,8 +205,10 @@ func (g *rationGroup) sweep(wall time.Time, now int64) {
 		}
 	}
 	for name, c := range g.counts {
-		c.At(wall.UnixMicro(), &g.skew)
-		if c.Advance(&c.terms, now, 0); c.Idle(&c.terms, now) {
+		if !c.terms.Dated {
+			c.Advance(&c.terms, now, 0)
+		}
+		if c.Idle(&c.terms, now) {
 			c.gone = true
 			delete(g.counts, name)
 		}

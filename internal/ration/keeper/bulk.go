@@ -28,8 +28,8 @@ func CheckTake(ask *Ask, n int) error {
 		return domain.Errorf(domain.CodeInvalid, "%d calls were asked for, of %d rations; ask for at least one of each", n, len(ask.Draws))
 	}
 	for i := range ask.Draws {
-		if ask.Draws[i].Ration.Shape == ration.Concurrent {
-			return domain.Errorf(domain.CodeInvalid, "the ration %s counts calls at once: they are reserved and settled one by one", ask.Draws[i].Ration.Name)
+		if r := ask.Draws[i].Ration; r.Shape == ration.Concurrent || r.Dated {
+			return domain.Errorf(domain.CodeInvalid, "the ration %s counts calls at once, or windows that the upstream dates: they are reserved and settled one by one", r.Name)
 		}
 	}
 	return nil
@@ -65,16 +65,10 @@ func (d *Drawn) space(now int64, low bool) int64 {
 func TakeAll(all []Drawn, id uint64, now, calls int64, low bool) {
 	for i := range all {
 		c, t := all[i].Count, all[i].Terms
-		if c.dated != nil {
-			c.dated.take(c.wall, id, calls)
-			c.settleDated(t, id, calls, &Answer{})
-			c.turned()
-		} else {
-			c.newest = id
-			c.spend(t, now, calls)
-			if t.Reads {
-				c.lost.add(calls, id)
-			}
+		c.newest = id
+		c.spend(t, now, calls)
+		if t.Reads {
+			c.lost.add(calls, id)
 		}
 		if low {
 			c.low += calls
@@ -145,10 +139,6 @@ func (c *Count) Soon(t *Terms, now int64) bool {
 
 // Return gives back what was taken in bulk. The count was advanced.
 func (c *Count) Return(t *Terms, now, n int64, low bool) {
-	if c.dated != nil {
-		c.dated.left = min(c.dated.left+n, c.dated.limit-c.dated.inflight)
-		return
-	}
 	switch t.Shape {
 	case ration.Concurrent:
 		return

@@ -187,9 +187,6 @@ func (c *Count) used(t *Terms, now int64) int64 {
 
 // room is what may be taken now.
 func (c *Count) room(t *Terms, now int64, low bool) int64 {
-	if c.dated != nil {
-		return c.dated.room(t, low)
-	}
 	limit := c.granted(t)
 	left := limit - c.used(t, now)
 	if c.reported != unreported {
@@ -254,9 +251,6 @@ func (c *Count) Check(t *Terms, now, price int64, low bool) (wait int64, why Rea
 
 // wait is after how long so much more has come back.
 func (c *Count) wait(t *Terms, now, missing int64) int64 {
-	if c.dated != nil {
-		return max(c.dated.ends(t, c.skew, c.wall)-c.wall, 1)
-	}
 	if t.Shape == ration.Bucket {
 		return c.bucketWait(t, now, missing)
 	}
@@ -274,9 +268,14 @@ func (c *Count) wait(t *Terms, now, missing int64) int64 {
 	return t.Period
 }
 
-// Unsaved says whether more must be written down before the call is granted.
+// Unsaved says whether more must be written down before the call is granted; or less, where
+// what an answer told was taken for more than it turned out to be.
 func (c *Count) Unsaved(t *Terms, now, price int64) bool {
-	return t.Stored && (now >= c.covers || c.used(t, now)+price > c.ceiling)
+	if !t.Stored {
+		return false
+	}
+	spare := c.ceiling - c.used(t, now) - price
+	return now >= c.covers || spare < 0 || c.dated != nil && spare >= 2*t.chunk(c.granted(t))
 }
 
 // Exceeds says whether more was taken than is written down: a call took more than was

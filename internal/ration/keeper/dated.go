@@ -183,20 +183,6 @@ func (d *dated) available() int64 {
 // used is what may have been taken.
 func (d *dated) used() int64 { return max(d.limit-d.available(), 0) }
 
-// room is what may be taken at once.
-func (d *dated) room(t *Terms, low bool) int64 {
-	floor := d.floor(t, low)
-	room := d.available() - floor
-	switch {
-	case !d.trial:
-	case d.tried > 0:
-		room = min(room, d.rest-floor)
-	default:
-		room = min(room, max(d.rest-floor, 1))
-	}
-	return room
-}
-
 // floor is what may not be taken. The word of the owner stands as it is; what is declared
 // shrinks with a limit below the declared one, so that a small ration is not kept back
 // altogether. While a limit is merely assumed, some calls are left that the owner would

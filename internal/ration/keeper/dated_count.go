@@ -53,6 +53,17 @@ func (c *clocked) viewDated(t *Terms, now int64) (limit, available, kept, resets
 	return d.limit, available, kept, resets
 }
 
+// Peek returns a copy for whoever looks: that time has passed leaves no trace in a window
+// that the upstream dates.
+func Peek(c *Count) *Count {
+	if c.dated == nil {
+		return c
+	}
+	peeked, window := *c, *c.dated
+	peeked.dated = &window
+	return &peeked
+}
+
 // dates says whether the upstream dates the windows of this count. Terms may have changed:
 // what was taken by others stays taken.
 func (c *Count) dates(t *Terms, now int64) bool {

@@ -46,6 +46,8 @@ func (c *Count) Snapshot(t *Terms, now, price int64, wall time.Time) (s Stored, 
 	switch {
 	case c.dated != nil:
 		s.Limit = c.dated.limit
+		// Nobody takes what is not written down any more.
+		c.ceiling = min(c.ceiling, ceiling)
 		if end := c.dated.ending(t, c.skew); end != 0 {
 			s.End, s.Late = time.UnixMicro(end).In(wall.Location()), min(ceiling-c.dated.used()+c.dated.abandoned(), ceiling)
 			cover = max(end-c.wall, 1)

@@ -163,5 +163,11 @@ func (t *Terms) chunk(limit int64) int64 {
 	return max(limit/10, 1)
 }
 
-// cover is for how long what was written down holds.
-func (t *Terms) cover(limit int64) int64 { return max(t.comesBack(limit)/4, 2*second) }
+// cover is for how long what was written down holds: not for so long that much of it has
+// come back, unless whoever is refused waits for that anyway.
+func (t *Terms) cover(limit int64) int64 {
+	if t.Patient {
+		return max(t.comesBack(limit), 2*second)
+	}
+	return max(t.comesBack(limit)/4, 2*second)
+}

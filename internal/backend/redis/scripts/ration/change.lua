@@ -25,10 +25,6 @@ local function give_back(name, n, low)
   end
   advance(c, t, 0)
   c.changed = true
-  if c.dated then
-    c.dated.left = min(c.dated.left + n, c.dated.limit - c.dated.inflight)
-    return
-  end
   if t.shape == BUCKET then
     if t.paced == 0 then
       owe(c, t, now, max(owed(c, t, now) - n * t.period, 0))

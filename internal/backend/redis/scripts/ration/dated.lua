@@ -229,17 +229,6 @@ local function take_dated(d, id, price)
   end
 end
 
-local function dated_room(d, t, low)
-  local kept = dated_floor(d, t, low)
-  local room = dated_available(d) - kept
-  if d.trial == 1 and d.tried > 0 then
-    room = min(room, d.rest - kept)
-  elseif d.trial == 1 then
-    room = min(room, max(d.rest - kept, 1))
-  end
-  return room
-end
-
 local function untouched_dated(d)
   return d.inflight == 0 and d.started == 0 and d.answered == 0 and d.reset == 0 and d.hold == 0 and d.trial == 0
     and d.assumed == 1

@@ -150,9 +150,6 @@ end
 
 -- wait_of is after how long so much more has come back.
 local function wait_of(c, t, missing)
-  if c.dated then
-    return max((dated_end(c.dated, t) or now + t.period) - now, 1)
-  end
   if t.shape == BUCKET then
     local owing = owed(c, t, now)
     return ceil(((missing - ceil(owing / t.period)) * t.period + owing) / t.refill)
@@ -217,7 +214,7 @@ local function sweep()
     if string.sub(all[i], 1, 2) == 'c:' then
       local name = string.sub(all[i], 3)
       local c, t = count(name)
-      if c.presumed == 0 then
+      if c.presumed == 0 and not c.dated then
         advance(c, t, 0)
       end
       local idle = not c.dated or untouched_dated(c.dated)
@@ -269,6 +266,13 @@ local function chunk(t, limit)
   return max(floor(limit / 10), 1)
 end
 
+-- unsaved says whether more must be stored before a call of this price is granted; or less,
+-- where what an answer told was taken for more than it turned out to be.
+local function unsaved(c, t, taken, price)
+  local spare = c.ceiling - taken - price
+  return now >= c.covers or spare < 0 or c.dated and spare >= 2 * chunk(t, granted(c, t))
+end
+
 -- ahead adds what is to be stored of a count of which so much is needed: its number,
 -- what to store as taken, until when that holds, how long from now that is, in how long
 -- the window ends (0 if not known), the limit that was told, a number that orders what is
@@ -280,8 +284,14 @@ local function ahead(answers, i, need)
   c.changed = true
   local limit = granted(c, t)
   local back = comes_back(t, limit)
-  local ceiling = max(min(need + chunk(t, limit) - 1, max(limit, need)), c.ceiling)
-  local cover, ends, told, late = max(floor(back / 4), 2 * SECOND), 0, c.limit, ceiling - c.spent
+  local ceiling = min(need + chunk(t, limit) - 1, max(limit, need))
+  if c.dated then
+    -- Nobody takes what is not stored any more.
+    c.ceiling = min(c.ceiling, ceiling)
+  else
+    ceiling = max(ceiling, c.ceiling)
+  end
+  local cover, ends, told, late = max(t.patient == 1 and back or floor(back / 4), 2 * SECOND), 0, c.limit, ceiling - c.spent
   if c.dated then
     local d = c.dated
     told, late = d.limit, min(ceiling - dated_used(d) + d.inflight + d.late, ceiling)

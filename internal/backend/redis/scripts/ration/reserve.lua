@@ -59,15 +59,15 @@ local function check_gate(g)
   return 0
 end
 
-local answers, unsaved, is_unsaved, permits = { 0, 0, 0, 0, 0, 0, 0 }, {}, {}, {}
+local answers, waiting, is_waiting, permits = { 0, 0, 0, 0, 0, 0, 0 }, {}, {}, {}
 
 local function need(i, price)
   local e = entries[i]
   local n = used(e.count, e.terms) + price
   e.need = max(e.need or 0, n)
-  if not is_unsaved[i] then
-    is_unsaved[i] = true
-    unsaved[#unsaved + 1] = i
+  if not is_waiting[i] then
+    is_waiting[i] = true
+    waiting[#waiting + 1] = i
   end
 end
 
@@ -91,15 +91,15 @@ while from <= size do
   for i = 1, n do
     local number, cost
     number, cost, from = unpack_of('<dd', blob, from)
-    local c, t = entered(number)
-    local limit = granted(c, t)
-    local free = usable(t, limit, false)
-    local price = max(cost, 1)
-    if not c.dated then
-      price = min(price, max(free, 1))
-    end
-    drawn[i], prices[i] = number, price
     if not shut then
+      local c, t = entered(number)
+      local limit = granted(c, t)
+      local free = usable(t, limit, false)
+      local price = max(cost, 1)
+      if not c.dated then
+        price = min(price, max(free, 1))
+      end
+      drawn[i], prices[i] = number, price
       local taken = used(c, t)
       if low then
         free = usable(t, limit, true)
@@ -108,7 +108,7 @@ while from <= size do
       if wait > longest then
         longest, why, who = wait, reason, number
       end
-      if storing and t.stored == 1 and (now >= c.covers or taken + price > c.ceiling) then
+      if storing and t.stored == 1 and unsaved(c, t, taken, price) then
         open = false
       end
     end
@@ -118,7 +118,7 @@ while from <= size do
   elseif not open then
     for i = 1, n do
       local e = entries[drawn[i]]
-      if e.terms.stored == 1 and (now >= e.count.covers or used(e.count, e.terms) + prices[i] > e.count.ceiling) then
+      if e.terms.stored == 1 and unsaved(e.count, e.terms, used(e.count, e.terms), prices[i]) then
         need(drawn[i], prices[i])
       end
     end
@@ -148,7 +148,7 @@ while from <= size do
   end
 end
 
-for _, i in ipairs(unsaved) do
+for _, i in ipairs(waiting) do
   ahead(answers, i, entries[i].need)
 end
 if #permits > 0 then

@@ -70,14 +70,13 @@ while from <= size do
     local a = {}
     number, a.free, a.cost, a.limit, a.left, a.ends, a.window, a.refill, moved, a.reset, a.exhausted, a.served,
       from = unpack_of('<dddddddddddd', blob, from)
-    local c, t = entered(number)
     local price = i <= drawn and unpack_of('<d', held, 9 + 8 * i)
+    -- What was moved and holds nothing here says nothing of the count that it was asked of.
+    local c, t = entered(moved > 0 and not price and moved or number)
     c.changed = true
-    if moved > 0 then
-      if price then
-        settle(c, t, granted_at, id, price, FREE)
-        a.cost = max(a.cost, price)
-      end
+    if moved > 0 and price then
+      settle(c, t, granted_at, id, price, FREE)
+      a.cost = max(a.cost, price)
       c, t = entered(moved)
       c.changed = true
     end

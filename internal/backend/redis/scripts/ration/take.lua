@@ -29,8 +29,6 @@ read_entries()
 local function room_of(c, t, low)
   if now < c.hold then
     return 0
-  elseif c.dated then
-    return dated_room(c.dated, t, low)
   end
   local limit = granted(c, t)
   local left = limit - used(c, t)
@@ -69,15 +67,10 @@ local function charge(k)
   end
   for _, number in ipairs(k.draws) do
     local c, t = entered(number)
-    if c.dated then
-      take_dated(c.dated, group.sequence + 1, k.granted)
-      settle(c, t, now, group.sequence + 1, k.granted, NOTHING)
-    else
-      c.newest = group.sequence + 1
-      spend(c, t, now, k.granted)
-      if t.reads == 1 then
-        add_lost(c, k.granted)
-      end
+    c.newest = group.sequence + 1
+    spend(c, t, now, k.granted)
+    if t.reads == 1 then
+      add_lost(c, k.granted)
     end
     if k.low then
       c.low = c.low + k.granted

@@ -275,7 +275,7 @@ func (c *Count) Unsaved(t *Terms, now, price int64) bool {
 		return false
 	}
 	spare := c.ceiling - c.used(t, now) - price
-	return now >= c.covers || spare < 0 || c.dated != nil && spare >= 2*t.chunk(c.granted(t))
+	return now >= c.covers || spare < 0 || c.dated != nil && spare >= 4*t.chunk(c.granted(t))
 }
 
 // Exceeds says whether more was taken than is written down: a call took more than was

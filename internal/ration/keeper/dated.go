@@ -180,8 +180,16 @@ func (d *dated) available() int64 {
 	return min(d.left, d.reported-d.inflight-d.lost.total())
 }
 
-// used is what may have been taken.
-func (d *dated) used() int64 { return max(d.limit-d.available(), 0) }
+// used is what has been taken, as it is written down. The ledger tells, unless an answer
+// told of less than that leaves: then others take too, and what is in flight or was lost
+// may not be counted yet.
+func (d *dated) used() int64 {
+	left := d.left
+	if d.reported < left {
+		left = d.available()
+	}
+	return max(d.limit-left, 0)
+}
 
 // floor is what may not be taken. The word of the owner stands as it is; what is declared
 // shrinks with a limit below the declared one, so that a small ration is not kept back

@@ -107,8 +107,9 @@ local function dated_available(d)
   return min(d.left, d.reported - d.inflight - d.lost - d.next)
 end
 
+-- dated_used is what has been taken, as it is stored: the ledger tells, unless others take too.
 local function dated_used(d)
-  return max(d.limit - dated_available(d), 0)
+  return max(d.limit - (d.reported < d.left and dated_available(d) or d.left), 0)
 end
 
 -- share_of is so many percent of an amount.

@@ -270,7 +270,7 @@ end
 -- where what an answer told was taken for more than it turned out to be.
 local function unsaved(c, t, taken, price)
   local spare = c.ceiling - taken - price
-  return now >= c.covers or spare < 0 or c.dated and spare >= 2 * chunk(t, granted(c, t))
+  return now >= c.covers or spare < 0 or c.dated and spare >= 4 * chunk(t, granted(c, t))
 end
 
 -- ahead adds what is to be stored of a count of which so much is needed: its number,

@@ -51,6 +51,7 @@ func New(cfg quota.Config, rations keeper.Keeper, o Options) *Keeper {
 	busy := atOnce(cfg.Concurrency)
 	for name, limits := range cfg.Buckets {
 		k.buckets[name] = newBucket(name, limits, busy)
+		k.buckets[name].bit = 1 << (len(k.buckets) - 1)
 		k.lifetime = max(k.lifetime, 2*limits.Window, 2*limits.PointsPeriod)
 	}
 	k.nextSweep = o.Now().Add(k.lifetime)
@@ -68,14 +69,14 @@ func (k *Keeper) Reserve(ctx context.Context, ask quota.Ask) (quota.Decision, er
 	}
 	ask.Cost, ask.Points = max(ask.Cost, 1), max(ask.Points, 1)
 	o := k.meet(ask.Owner, b)
-	d, err := k.rations.Reserve(ctx, b.ask(&ask))
+	d, err := k.rations.Reserve(ctx, b.ask(o.group, &ask))
 	if err != nil {
 		return quota.Decision{}, err
 	}
 	if !d.Granted {
 		return quota.Decision{RetryAt: d.RetryAt, Reason: b.reason(&d)}, nil
 	}
-	o.granted()
+	o.out.Add(1)
 	return quota.Decision{Granted: true, Permit: quota.Permit{ID: d.Permit.ID, Ask: ask, GrantedAt: d.Permit.GrantedAt}}, nil
 }
 
@@ -96,8 +97,7 @@ func (k *Keeper) end(ctx context.Context, p *quota.Permit, r *quota.Response, fr
 	if err != nil {
 		return err
 	}
-	k.returned(p, r)
-	ask := b.ask(&p.Ask)
+	ask := b.ask(k.returned(p, r), &p.Ask)
 	answers := make([]keeper.Answer, len(ask.Draws))
 	for i := range ask.Draws {
 		switch ask.Draws[i].Ration {

@@ -27,6 +27,8 @@ func IsGroup(name string) bool { return strings.HasPrefix(name, groupPrefix) }
 // bucket is what one bucket allows, as rations.
 type bucket struct {
 	name string
+	// bit is what tells it apart among buckets; of more than there are bits some are nobody's.
+	bit uint64
 	// window is what is granted in a window that the upstream dates, points what an
 	// endpoint gets a minute, and busy what an owner may have under way in all of his
 	// buckets; the latter two may be nil.
@@ -62,7 +64,7 @@ func newBucket(name string, l quota.Limits, busy *ration.Ration) *bucket {
 
 // ask is a call as rations are asked. Of several that refuse for as long the first one is
 // told.
-func (b *bucket) ask(ask *quota.Ask) keeper.Ask {
+func (b *bucket) ask(group string, ask *quota.Ask) keeper.Ask {
 	draws := make([]keeper.Draw, 0, 3)
 	if b.busy != nil {
 		draws = append(draws, keeper.Draw{Ration: b.busy, Cost: 1})
@@ -75,7 +77,7 @@ func (b *bucket) ask(ask *quota.Ask) keeper.Ask {
 		draws = append(draws, keeper.Draw{Ration: b.points, Part: part, Cost: ask.Points})
 	}
 	draws = append(draws, keeper.Draw{Ration: b.window, Cost: ask.Cost, Keep: ask.Floor})
-	return keeper.Ask{Group: Group(ask.Owner), Gate: gate, Draws: draws}
+	return keeper.Ask{Group: group, Gate: gate, Draws: draws}
 }
 
 // reason says why a call may not be made.

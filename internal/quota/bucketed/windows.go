@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"sluice/internal/quota"
@@ -14,32 +14,37 @@ import (
 
 // owner is somebody whom this process was asked for.
 type owner struct {
-	mu sync.Mutex
-	// asked are the buckets that were drawn on, and last when, or until when nobody is
-	// served; out is how many permits are out.
-	asked []*bucket
-	last  time.Time
-	out   int
+	group string
+	// asked are the buckets that were drawn on, a bit for each; last is when, or until when
+	// nobody is served, in nanoseconds since 1970; out is how many permits are out.
+	asked     atomic.Uint64
+	last, out atomic.Int64
 }
 
 // meet remembers that an owner's bucket was asked for.
 func (k *Keeper) meet(name string, b *bucket) *owner {
-	k.mu.RLock()
-	o := k.met[name]
-	k.mu.RUnlock()
-	now := k.opts.Now()
+	o, now := k.find(name), k.opts.Now()
 	if o == nil {
 		o = k.add(name, now)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if now.After(o.last) {
-		o.last = now
-	}
-	if !slices.Contains(o.asked, b) {
-		o.asked = append(o.asked, b)
+	o.serves(now)
+	if o.asked.Load()&b.bit == 0 {
+		o.asked.Or(b.bit)
 	}
 	return o
+}
+
+func (k *Keeper) find(name string) *owner {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.met[name]
+}
+
+// serves notes an instant at which the owner is of interest; a later one stands.
+func (o *owner) serves(at time.Time) {
+	for last := o.last.Load(); at.UnixNano() > last && !o.last.CompareAndSwap(last, at.UnixNano()); last = o.last.Load() {
+		continue
+	}
 }
 
 // add makes room for an owner. Those whom nobody asked for during two windows are
@@ -50,49 +55,35 @@ func (k *Keeper) add(name string, now time.Time) *owner {
 	if now.After(k.nextSweep) {
 		k.nextSweep = now.Add(k.lifetime)
 		for other, o := range k.met {
-			o.mu.Lock()
-			if o.out <= 0 && now.Sub(o.last) > k.lifetime {
+			if o.out.Load() <= 0 && now.UnixNano()-o.last.Load() > int64(k.lifetime) {
 				delete(k.met, other)
 			}
-			o.mu.Unlock()
 		}
 	}
 	o := k.met[name]
 	if o == nil {
-		o = &owner{}
+		o = &owner{group: Group(name)}
 		k.met[name] = o
 	}
 	return o
 }
 
-// granted and returned count the permits of an owner that are out.
-func (o *owner) granted() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.out++
-}
-
-func (k *Keeper) returned(p *quota.Permit, r *quota.Response) {
-	k.mu.RLock()
-	o := k.met[p.Owner]
-	k.mu.RUnlock()
+// returned notes that a permit of an owner has come back, and returns his group.
+func (k *Keeper) returned(p *quota.Permit, r *quota.Response) (group string) {
+	o := k.find(p.Owner)
 	if o == nil {
-		return
+		return Group(p.Owner)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.out = max(o.out-1, 0)
-	if until := k.opts.Now().Add(min(r.RetryAfter, quota.LongestPark)); until.After(o.last) {
-		o.last = until
+	o.out.Add(-1)
+	if r.RetryAfter > 0 {
+		o.serves(k.opts.Now().Add(min(r.RetryAfter, quota.LongestPark)))
 	}
+	return o.group
 }
 
 // knows says whether anything is known of an owner.
 func (k *Keeper) knows(ctx context.Context, name string) (bool, error) {
-	k.mu.RLock()
-	_, met := k.met[name]
-	k.mu.RUnlock()
-	if met || k.opts.Groups == nil {
+	if met := k.find(name) != nil; met || k.opts.Groups == nil {
 		return met, nil
 	}
 	groups, err := k.opts.Groups(ctx)
@@ -148,14 +139,9 @@ func (k *Keeper) Windows(ctx context.Context, name string) ([]quota.Window, erro
 // windows are those of an owner, by bucket: of buckets that this process was asked for,
 // and of others of which something is known.
 func (k *Keeper) windows(ctx context.Context, name string) (all []quota.Window, err error) {
-	var asked []*bucket
-	k.mu.RLock()
-	o := k.met[name]
-	k.mu.RUnlock()
-	if o != nil {
-		o.mu.Lock()
-		asked = slices.Clone(o.asked)
-		o.mu.Unlock()
+	asked := uint64(0)
+	if o := k.find(name); o != nil {
+		asked = o.asked.Load()
 	}
 	draws := make([]keeper.Draw, 0, len(k.buckets))
 	for _, b := range k.buckets {
@@ -173,7 +159,7 @@ func (k *Keeper) windows(ctx context.Context, name string) (all []quota.Window, 
 	}
 	for _, w := range known {
 		b := k.buckets[w.Count]
-		if b == nil || w.Untouched && !slices.Contains(asked, b) {
+		if b == nil || w.Untouched && asked&b.bit == 0 {
 			continue
 		}
 		shown := quota.Window{Owner: name, Bucket: b.name, Limit: w.Limit, Available: w.Available, InFlight: w.InFlight, Floor: w.Kept, Reset: w.Reset}

@@ -12,6 +12,7 @@ import (
 	"sluice/bench/report"
 	"sluice/internal/backend/memory"
 	"sluice/internal/quota"
+	"sluice/internal/quota/bucketed"
 )
 
 const reserveWorkers = 16
@@ -45,7 +46,7 @@ func amply() quota.Config {
 }
 
 func reservations(ctx context.Context, owners, n int) (float64, error) {
-	keeper := memory.NewQuota(amply(), memory.QuotaOptions{})
+	keeper := bucketed.New(amply(), memory.NewRations(memory.RationsOptions{}), bucketed.Options{})
 	names := make([]string, owners)
 	for i := range names {
 		names[i] = fmt.Sprintf("owner-%d", i)

@@ -8,6 +8,7 @@ import (
 	"sluice/internal/backend/memory"
 	"sluice/internal/engine"
 	"sluice/internal/quota"
+	"sluice/internal/quota/bucketed"
 	"sluice/internal/source"
 )
 
@@ -27,7 +28,7 @@ func TestWhatWasExpectedIsKept(t *testing.T) {
 		}
 		m := newTeam(t, upstream)
 		worker := m.join(engine.Config{Workers: workers}, func(p *engine.Ports) {
-			p.Quota = memory.NewQuota(quota.Config{Concurrency: 10, Buckets: map[string]quota.Limits{"core": {Limit: 5000, Window: time.Hour}}}, memory.QuotaOptions{})
+			p.Quota = bucketed.New(quota.Config{Concurrency: 10, Buckets: map[string]quota.Limits{"core": {Limit: 5000, Window: time.Hour}}}, memory.NewRations(memory.RationsOptions{}), bucketed.Options{})
 		})
 		if err := worker.Start(t.Context()); err != nil {
 			t.Fatal(err)

@@ -26,9 +26,19 @@ type sharing struct {
 func newSharing(t *testing.T, o wiring.Options) *sharing {
 	w := &sharing{world: newBubbleWorld(t, small(1), o), held: make(chan struct{})}
 	login := w.sim.Logins()[0]
-	w.sim.Before(sim.PathContains("/issues"), sim.Forever, func() { <-w.held })
+	arrived := make(chan struct{}, 2)
+	w.sim.Before(sim.PathContains("/issues"), sim.Forever, func() {
+		select {
+		case arrived <- struct{}{}:
+		default:
+		}
+		<-w.held
+	})
 	w.user = w.signup(login)
-	w.until("calls for issues", func() bool { return len(w.jobsOf(w.user.run, "REPO_ISSUES", domain.JobRunning)) == 2 })
+	// That a job is claimed is not announced; that its call arrives is.
+	for range cap(arrived) {
+		<-arrived
+	}
 	r := w.sim.Repos(login)[0]
 	w.repo = w.signupWith(r.Owner+"/"+r.Name, w.sim.Token(login))
 	w.until("a wait for who collects the repository", func() bool {

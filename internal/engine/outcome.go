@@ -49,8 +49,8 @@ func (op *outcomePolicy) toOutcome(ctx context.Context, b *claimedJob, r source.
 	} else if r.Verdict == source.PauseAccount && op.credentialRenewed(ctx, b) {
 		r.Verdict = source.Wait
 	}
-	if window != nil {
-		op.paces.Observe(b.lease.Lane, b.permit.GrantedAt, op.cfg.Now(), window.Reset)
+	if b.permit.ID != 0 {
+		op.paces.Observe(b.lease.Lane, b.permit.GrantedAt, op.cfg.Now(), resetOf(window, r.Quota, op.cfg.Now()))
 	}
 	o := op.applyRetryPolicy(b.lease.Lane, b.job, r)
 	if o.FailRun != "" && r.Failure.Kind == domain.FailureNotFound && op.accountStaysMissing(ctx, b.job) {
@@ -119,6 +119,18 @@ func (op *outcomePolicy) credentialRenewed(ctx context.Context, b *claimedJob) b
 	op.accounts.forget(b.job.AccountID)
 	a, err := op.accounts.get(ctx, b.job.AccountID)
 	return err == nil && a.unreadable == nil && a.token != b.call.Token
+}
+
+// resetOf is when a window ends by our clock, zero if that is not known: as the keeper
+// says, or as an answer told that came now.
+func resetOf(window *domain.QuotaWindow, r quota.Response, now time.Time) time.Time {
+	switch {
+	case window != nil:
+		return window.Reset
+	case r.Reset.IsZero() || r.Date.IsZero():
+		return r.Reset
+	}
+	return now.Add(r.Reset.Sub(r.Date))
 }
 
 // ownerBackoff is how long the whole owner is to be left alone after a limit.

@@ -16,6 +16,9 @@ func (r *requests) ResetQuota(ctx context.Context, owner string) error {
 		return err
 	}
 	for _, w := range windows {
+		if w.Seq == 0 {
+			continue // whoever keeps it has stored it
+		}
 		// A restart must not bring the park back.
 		if err := r.State.Windows.PutQuotaWindow(ctx, w); err != nil {
 			return err

@@ -12,6 +12,10 @@ import (
 	"sluice/internal/ration/keeper"
 )
 
+// LongestPark is how long an owner is parked at most, whatever the upstream says: one call
+// goes first then, so that asking once in two hours is all that a longer pause costs.
+const LongestPark = 2 * time.Hour
+
 // Reason says why a reservation was refused, for people to read.
 type Reason string
 
@@ -118,8 +122,8 @@ type Response struct {
 	Told []keeper.Answer
 }
 
-// well reports whether the answer shows that the upstream serves the owner.
-func (r Response) well() bool {
+// Well reports whether the answer shows that the upstream serves the owner.
+func (r Response) Well() bool {
 	return (r.Known || r.Succeeded) && !r.Exhausted && r.RetryAfter <= 0 && !r.Backoff
 }
 
@@ -138,8 +142,8 @@ type Keeper interface {
 	Windows(ctx context.Context, owner string) ([]Window, error)
 	// Reset lifts whatever parks an owner and doubts what is known about its
 	// windows: one call goes first in each, and its answer tells what is left. It
-	// returns the windows to persist; an owner nothing is known about is an error
-	// of code not found.
+	// returns the windows; those with a Seq are to be persisted. An owner nothing is
+	// known about is an error of code not found.
 	Reset(ctx context.Context, owner string) ([]domain.QuotaWindow, error)
 }
 
@@ -183,6 +187,14 @@ type Limits struct {
 	PointsShared    bool
 	// PointsPeriod is the "minute" of PointsPerMinute; zero means a minute.
 	PointsPeriod time.Duration
+}
+
+// PeriodOf is the "minute" of a bucket's points per minute.
+func PeriodOf(l Limits) time.Duration {
+	if l.PointsPeriod > 0 {
+		return l.PointsPeriod
+	}
+	return time.Minute
 }
 
 // Config configures a Keeper: the buckets by name and the calls an owner may

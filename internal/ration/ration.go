@@ -58,8 +58,16 @@ type Ration struct {
 	// what was taken before waits for one period, and nothing is given back to it.
 	Hard int
 	// Ahead is how much is written down ahead of taking it; by default a hundredth of a
-	// long window, a tenth of a short one.
+	// long window, a tenth of a short one, and nothing of what comes back quickly.
 	Ahead int
+	// Dated says that the upstream dates its windows: each begins with the first call that
+	// is counted, and answers tell what is left of it and when it ends by the upstream's
+	// clock. What is left is counted exactly then, and where only a clock says that a
+	// window has ended one call goes first.
+	Dated bool
+	// Patient says that calls under way hold what they took in any case: whoever is refused
+	// is told when that comes back.
+	Patient bool
 }
 
 // Unlimited is how much is granted of what is counted for its own sake.
@@ -158,6 +166,8 @@ func (r *Ration) Check() error {
 		return wrong("calls (%d) and refill (%d) let more through in one period than the %d that are granted; a bucket that paces has less", r.Calls, r.Refill, r.Hard)
 	case r.Calls > 0 && r.Usable() <= 0:
 		return wrong("keep (%d) and use leave nothing of %d", r.Keep, r.Calls)
+	case r.Dated && (r.Shape != Fixed || r.Every.Part != "" || r.Every.Length <= 0 || r.Calls <= 0):
+		return wrong("only windows that begin with a call are dated; give calls: N and every: 1h")
 	case r.Reserve < 0 || r.Ahead < 0 || r.Calls > 0 && r.Reserve > r.Usable():
 		return wrong("a reserve of %d is more than the %d that are used; give less", r.Reserve, r.Usable())
 	}

@@ -3,6 +3,7 @@ package wiring
 import (
 	"context"
 	"slices"
+	"time"
 
 	"sluice/internal/backend/memory"
 	"sluice/internal/backend/sqlite"
@@ -12,6 +13,7 @@ import (
 	"sluice/internal/idempotency"
 	"sluice/internal/query"
 	"sluice/internal/quota"
+	"sluice/internal/quota/bucketed"
 	"sluice/internal/quota/drawn"
 	"sluice/internal/ration/keeper"
 	"sluice/internal/secret"
@@ -68,15 +70,25 @@ func (s *Service) openEmbedded(ctx context.Context, o *Options, ports *parts) er
 	return openQuota(ctx, *o, store, rations, stored, ports)
 }
 
-// openQuota opens what counts calls in this process.
-func openQuota(ctx context.Context, o Options, store state.Quotas, rations keeper.Keeper, stored *sqlite.Rations, ports *parts) error {
-	windows, err := store.QuotaWindows(ctx, "")
-	if err != nil {
-		return err
-	}
+// openQuota opens what counts calls in this process. What an earlier version stored of
+// windows goes on to count.
+func openQuota(ctx context.Context, o Options, store state.Quotas, rations keeper.Keeper, stored keeper.Store, ports *parts) error {
 	ports.Quota = quota.Unlimited{}
 	if len(o.Quota.Buckets) > 0 {
-		ports.Quota = memory.NewQuota(o.Quota, memory.QuotaOptions{Now: o.Engine.Now, Restore: windows})
+		if !o.Read && !o.Look {
+			windows, err := store.QuotaWindows(ctx, "")
+			if err != nil {
+				return err
+			}
+			now := time.Now()
+			if o.Engine.Now != nil {
+				now = o.Engine.Now()
+			}
+			if err := bucketed.TakeOver(ctx, o.Quota, windows, stored, now); err != nil {
+				return err
+			}
+		}
+		ports.Quota = bucketed.New(o.Quota, rations, bucketed.Options{Groups: stored.Groups, Now: o.Engine.Now})
 	}
 	ports.Quota = drawn.New(ports.Quota, rations, stored.Groups)
 	return nil

@@ -3,8 +3,8 @@
 // again from what was stored.
 //
 //	dispatch*.go   Dispatcher, a dispatch.Dispatcher: which jobs run next
-//	quota*.go      Quota, a quota.Keeper: what upstreams granted, by window
-//	rate*.go       Rate, a rate.Keeper: calls by the second and by the day
+//	ration*.go     Rations, a keeper.Keeper: what upstreams grant, and what was drawn on
+//	               it; what is written down of it survives
 //	coalescer*.go  Coalescer, a refresh.Coalescer: one refresh of an entity at a time
 //	cache.go       Cache, a refresh.Cache: snapshots that are read often
 //	due*.go        DueSet, a due.Set: which timers are due; and the heap of

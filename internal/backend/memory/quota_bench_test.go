@@ -8,6 +8,7 @@ import (
 
 	"sluice/internal/backend/memory"
 	"sluice/internal/quota"
+	"sluice/internal/quota/bucketed"
 )
 
 // benchConfig never refuses, so that what is measured is the granted path.
@@ -20,7 +21,11 @@ func benchConfig() quota.Config {
 	}
 }
 
-func cycle(b *testing.B, k *memory.Quota, a quota.Ask, reset time.Time) {
+func newQuota() quota.Keeper {
+	return bucketed.New(benchConfig(), memory.NewRations(memory.RationsOptions{}), bucketed.Options{})
+}
+
+func cycle(b *testing.B, k quota.Keeper, a quota.Ask, reset time.Time) {
 	d, err := k.Reserve(b.Context(), a)
 	if err != nil || !d.Granted {
 		b.Errorf("Reserve: %+v, %v", d, err)
@@ -35,7 +40,7 @@ func cycle(b *testing.B, k *memory.Quota, a quota.Ask, reset time.Time) {
 }
 
 func BenchmarkQuotaReserveSettle(b *testing.B) {
-	k := memory.NewQuota(benchConfig(), memory.QuotaOptions{})
+	k := newQuota()
 	a := quota.Ask{Owner: "alice", Bucket: "core", Endpoint: "list", Cost: 1, Points: 1}
 	reset := time.Now().Add(time.Hour).Truncate(time.Second)
 	b.ReportAllocs()
@@ -47,7 +52,7 @@ func BenchmarkQuotaReserveSettle(b *testing.B) {
 func BenchmarkQuotaReserveSettleParallel(b *testing.B) {
 	for _, owners := range []int{1, 1000} {
 		b.Run(strconv.Itoa(owners)+" owners", func(b *testing.B) {
-			k := memory.NewQuota(benchConfig(), memory.QuotaOptions{})
+			k := newQuota()
 			reset := time.Now().Add(time.Hour).Truncate(time.Second)
 			names := make([]string, owners)
 			for i := range names {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestQuotaForgetsIdleOwners(t *testing.T) {
-	b := newQuotaBench(quota.Config{Buckets: map[string]quota.Limits{"core": {Limit: 10, Window: 30 * time.Minute}}}, false)
+	b := newQuotaBench(quota.Config{Buckets: map[string]quota.Limits{"core": {Limit: 10, Window: 30 * time.Minute}}}, nil)
 	reserve := func(owner string) quota.Permit {
 		t.Helper()
 		d, err := b.keeper.Reserve(t.Context(), quota.Ask{Owner: owner, Bucket: "core"})

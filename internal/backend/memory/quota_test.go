@@ -1,8 +1,6 @@
 package memory_test
 
 import (
-	"maps"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -10,28 +8,26 @@ import (
 	"sluice/internal/backend/memory"
 	"sluice/internal/domain"
 	"sluice/internal/quota"
+	"sluice/internal/quota/bucketed"
 	"sluice/internal/quota/quotatest"
+	"sluice/internal/ration/rationtest"
 )
 
-// quotaBench is a keeper with a hand-driven clock and a store that survives it.
+// quotaBench is a keeper of buckets with a hand-driven clock and a store that survives
+// it.
 type quotaBench struct {
-	cfg quota.Config
-	// keepRecent also stores what the process was about when it ended.
-	keepRecent bool
+	cfg   quota.Config
+	store *rationtest.Store
 
 	mu     sync.Mutex
 	now    time.Time
-	stored map[[2]string]domain.QuotaWindow
-	keeper *memory.Quota
+	passed time.Duration
+	keeper *bucketed.Keeper
 }
 
-func newQuotaBench(cfg quota.Config, keepRecent bool) *quotaBench {
-	b := &quotaBench{
-		cfg: cfg, keepRecent: keepRecent,
-		now:    time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC),
-		stored: make(map[[2]string]domain.QuotaWindow),
-	}
-	b.keeper = memory.NewQuota(cfg, memory.QuotaOptions{Now: b.Now})
+func newQuotaBench(cfg quota.Config, store *rationtest.Store) *quotaBench {
+	b := &quotaBench{cfg: cfg, store: store, now: time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)}
+	b.Crash()
 	return b
 }
 
@@ -43,44 +39,43 @@ func (b *quotaBench) Now() time.Time {
 	return b.now
 }
 
+// Passed is the time that has passed: a clock that is set back does not undo it.
+func (b *quotaBench) Passed() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.passed
+}
+
 func (b *quotaBench) Advance(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.now = b.now.Add(d)
+	b.now, b.passed = b.now.Add(d), b.passed+max(d, 0)
 }
 
-func (b *quotaBench) Persist(w *domain.QuotaWindow) {
-	if w == nil {
-		return
-	}
-	key := [2]string{w.Owner, w.Bucket}
-	if w.Seq > b.stored[key].Seq {
-		b.stored[key] = *w
-	}
-}
+// Persist has nothing to do: rations have a store.
+func (b *quotaBench) Persist(*domain.QuotaWindow) {}
 
 func (b *quotaBench) Crash() {
-	stored := slices.Collect(maps.Values(b.stored))
-	for i := range stored {
-		if !b.keepRecent {
-			stored[i].InFlight, stored[i].Points, stored[i].Touched = 0, 0, time.Time{}
-		}
+	o := memory.RationsOptions{Now: b.Now, Passed: b.Passed, PermitLife: 10_000 * time.Hour}
+	var groups bucketed.Options
+	if b.store != nil {
+		o.Store, groups.Groups = b.store, b.store.Groups
 	}
-	b.keeper = memory.NewQuota(b.cfg, memory.QuotaOptions{Now: b.Now, Restore: stored})
+	groups.Now = b.Now
+	b.keeper = bucketed.New(b.cfg, memory.NewRations(o), groups)
 }
 
 func TestQuotaConformance(t *testing.T) {
-	for name, c := range map[string]struct{ keepRecent, fakeClock bool }{
-		"windows alone":      {fakeClock: true},
-		"windows and recent": {fakeClock: true, keepRecent: true},
+	for name, fake := range map[string]bool{
+		"windows": true,
 		// The short windows that an adapter with a real clock is tested with.
-		"short windows": {},
+		"short windows": false,
 	} {
 		t.Run(name, func(t *testing.T) {
 			quotatest.Run(t, quotatest.Factory{
-				Features: quotatest.Features{FakeClock: c.fakeClock},
+				Features: quotatest.Features{FakeClock: fake},
 				New: func(_ testing.TB, cfg quota.Config) quotatest.Bench {
-					return newQuotaBench(cfg, c.keepRecent)
+					return newQuotaBench(cfg, &rationtest.Store{})
 				},
 			})
 		})

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sluice/internal/ration/keeper"
@@ -18,7 +19,15 @@ type RationsOptions struct {
 	// Passed tells the time that passes, on a clock that nobody sets; nil means
 	// the time since the keeper was made.
 	Passed func() time.Duration
+	// PermitLife is how long a permit may be out before its holder is taken for gone, and
+	// its call for made; zero means three minutes.
+	PermitLife time.Duration
 }
+
+// groupIdle is for how long nobody has drawn on a group that is forgotten, in
+// microseconds: longer than anybody is told to stay away. What is stored of it is read
+// again when somebody does.
+const groupIdle = int64(2*time.Hour/time.Microsecond) + keeper.Life
 
 // Rations implements keeper.Keeper in the process.
 type Rations struct {
@@ -27,8 +36,10 @@ type Rations struct {
 	// born is the time that had passed then: all that was granted since is known.
 	born int64
 
-	// groups are rationGroups by name.
-	groups sync.Map
+	// groups are rationGroups by name, and nextSweep is when to look for those that nobody
+	// draws on any more.
+	groups    sync.Map
+	nextSweep atomic.Int64
 }
 
 var _ keeper.Keeper = (*Rations)(nil)
@@ -38,8 +49,12 @@ func NewRations(o RationsOptions) *Rations {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.PermitLife <= 0 {
+		o.PermitLife = time.Duration(keeper.Life) * time.Microsecond
+	}
 	k := &Rations{opts: o, start: o.Now()}
 	_, k.born = k.clock()
+	k.nextSweep.Store(k.born + groupIdle)
 	return k
 }
 
@@ -65,11 +80,11 @@ func (k *Rations) Reserve(ctx context.Context, ask keeper.Ask) (keeper.Decision,
 	if err := ctx.Err(); err != nil {
 		return keeper.Decision{}, err
 	}
-	g, err := k.group(ctx, ask.Group)
-	if err != nil {
-		return keeper.Decision{}, err
-	}
 	for {
+		g, err := k.locked(ctx, ask.Group)
+		if err != nil {
+			return keeper.Decision{}, err
+		}
 		d, ahead := g.reserve(&ask)
 		if ahead == nil {
 			return d, nil
@@ -82,7 +97,7 @@ func (k *Rations) Reserve(ctx context.Context, ask keeper.Ask) (keeper.Decision,
 
 // Settle implements keeper.Keeper.
 func (k *Rations) Settle(ctx context.Context, p keeper.Permit, o keeper.Outcome) error {
-	g, err := k.group(context.WithoutCancel(ctx), p.Group)
+	g, err := k.locked(context.WithoutCancel(ctx), p.Group)
 	if err != nil {
 		return err
 	}
@@ -104,7 +119,7 @@ func (k *Rations) Settle(ctx context.Context, p keeper.Permit, o keeper.Outcome)
 
 // Park implements keeper.Keeper.
 func (k *Rations) Park(ctx context.Context, group, gate string, wait time.Duration) error {
-	g, err := k.group(ctx, group)
+	g, err := k.locked(ctx, group)
 	if err != nil {
 		return err
 	}
@@ -116,7 +131,7 @@ func (k *Rations) Park(ctx context.Context, group, gate string, wait time.Durati
 
 // Lift implements keeper.Keeper.
 func (k *Rations) Lift(ctx context.Context, group string) error {
-	g, err := k.group(ctx, group)
+	g, err := k.locked(ctx, group)
 	if err != nil {
 		return err
 	}
@@ -128,19 +143,46 @@ func (k *Rations) Lift(ctx context.Context, group string) error {
 
 // Look implements keeper.Keeper.
 func (k *Rations) Look(ctx context.Context, group string, draws ...keeper.Draw) ([]keeper.Window, error) {
-	g, err := k.group(ctx, group)
+	g, err := k.locked(ctx, group)
 	if err != nil {
 		return nil, err
 	}
 	return g.look(draws), nil
 }
 
-// group returns a group, with what was stored of it.
-func (k *Rations) group(ctx context.Context, name string) (*rationGroup, error) {
-	known, ok := k.groups.Load(name)
-	if !ok {
-		known, _ = k.groups.LoadOrStore(name, newRationGroup(k, name))
+// locked returns a group, with what was stored of it, locked and certain to be the one
+// that is known by this name. Whoever gets it unlocks it.
+func (k *Rations) locked(ctx context.Context, name string) (*rationGroup, error) {
+	for {
+		known, ok := k.groups.Load(name)
+		if !ok {
+			k.sweep()
+			known, _ = k.groups.LoadOrStore(name, newRationGroup(k, name))
+		}
+		g, _ := known.(*rationGroup)
+		if err := g.begin(ctx); err != nil {
+			return nil, err
+		}
+		g.mu.Lock()
+		if !g.gone {
+			return g, nil
+		}
+		g.mu.Unlock()
 	}
-	g, _ := known.(*rationGroup)
-	return g, g.begin(ctx)
+}
+
+// sweep forgets groups that nobody has drawn on for long. It runs when a group is added,
+// which is the only way memory grows.
+func (k *Rations) sweep() {
+	_, now := k.clock()
+	due := k.nextSweep.Load()
+	if now < due || !k.nextSweep.CompareAndSwap(due, now+groupIdle) {
+		return
+	}
+	k.groups.Range(func(name, known any) bool {
+		if g, ok := known.(*rationGroup); ok && g.forget() {
+			k.groups.CompareAndDelete(name, known)
+		}
+		return true
+	})
 }

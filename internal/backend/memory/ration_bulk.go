@@ -15,11 +15,11 @@ func (k *Rations) Take(ctx context.Context, ask keeper.Ask, n int) (keeper.Grant
 	if err := keeper.CheckTake(&ask, n); err != nil {
 		return keeper.Grant{}, err
 	}
-	g, err := k.group(ctx, ask.Group)
-	if err != nil {
-		return keeper.Grant{}, err
-	}
 	for {
+		g, err := k.locked(ctx, ask.Group)
+		if err != nil {
+			return keeper.Grant{}, err
+		}
 		grant, ahead, wait := g.take(&ask, int64(n))
 		if wait {
 			if err := g.save(ctx, ahead); err != nil {
@@ -49,11 +49,10 @@ func (k *Rations) Return(ctx context.Context, ask keeper.Ask, n int) error {
 	if err := keeper.CheckTake(&ask, n); err != nil {
 		return err
 	}
-	g, err := k.group(context.WithoutCancel(ctx), ask.Group)
+	g, err := k.locked(context.WithoutCancel(ctx), ask.Group)
 	if err != nil {
 		return err
 	}
-	g.mu.Lock()
 	defer g.mu.Unlock()
 	wall, now := k.clock()
 	for i := range ask.Draws {
@@ -67,6 +66,7 @@ func (k *Rations) Return(ctx context.Context, ask keeper.Ask, n int) error {
 // drawnCounts are the counts of the draws that calls were taken on last: whoever asks
 // hundreds of times a second draws on the same ones again and again.
 type drawnCounts struct {
+	of     *rationGroup
 	draws  []keeper.Draw
 	counts []*rationCount
 	all    []keeper.Drawn
@@ -82,7 +82,7 @@ func (g *rationGroup) draws(ask *keeper.Ask, wall time.Time, now int64) *drawnCo
 	if len(drawn.draws) == len(ask.Draws) && &drawn.draws[0] == &ask.Draws[0] && drawn.pass(wall, now) {
 		return drawn
 	}
-	*drawn = drawnCounts{draws: ask.Draws}
+	*drawn = drawnCounts{of: g, draws: ask.Draws}
 	for i := range ask.Draws {
 		d := &ask.Draws[i]
 		c := g.count(d.Ration, d.Part, d.Keep, wall, now)
@@ -98,26 +98,25 @@ func (d *drawnCounts) pass(wall time.Time, now int64) bool {
 		if c.ration != d.draws[i].Ration || c.keep != d.draws[i].Keep {
 			return false
 		}
-		c.pass(wall, now)
+		d.of.pass(c, wall, now)
 	}
 	return true
 }
 
-// take grants calls. It also returns what is to be written down: if wait is set,
+// take grants calls, and unlocks the group. It also returns what is to be written down: if wait is set,
 // before it can decide, and else before long.
 func (g *rationGroup) take(ask *keeper.Ask, n int64) (_ keeper.Grant, ahead []unsaved, wait bool) {
+	defer g.mu.Unlock()
 	wall := ask.At
 	if wall.IsZero() {
 		wall = g.keeper.opts.Now()
 	}
 	wall, now := g.keeper.clockAt(wall)
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	// Whoever looked at the clock earlier may come later: time never goes back for a count.
 	now = max(now, g.taken)
-	g.taken = now
+	g.taken, g.touched = now, now
 	if now >= g.nextSweep {
-		g.sweep(now)
+		g.sweep(wall, now)
 	}
 	if one := g.gates[ask.Gate]; one != nil && ask.Gate != "" {
 		if left, why := one.Shut(now); why != "" {
@@ -132,7 +131,7 @@ func (g *rationGroup) take(ask *keeper.Ask, n int64) (_ keeper.Grant, ahead []un
 		if g.keeper.opts.Store != nil {
 			for i := range all {
 				if all[i].Unsaved(all[i].Terms, now, calls) {
-					ahead = append(ahead, unsaved{drawn.counts[i], calls})
+					ahead = append(ahead, unsaved{count: drawn.counts[i], price: calls})
 				}
 			}
 			if ahead != nil {

@@ -23,7 +23,13 @@ type rationGroup struct {
 	saver   *keeper.Saver
 	begun   atomic.Bool
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// gone says that it was forgotten; whoever finds it looks it up again. touched is when
+	// it was drawn on last.
+	gone    bool
+	touched int64
+	// skew is how far the upstream's clock is ahead of ours.
+	skew     keeper.Skew
 	counts   map[countName]*rationCount
 	gates    map[string]*keeper.Gate
 	permits  map[uint64]heldPermit
@@ -62,9 +68,9 @@ type heldDraw struct {
 }
 
 func newRationGroup(k *Rations, name string) *rationGroup {
-	wall, _ := k.clock()
+	wall, now := k.clock()
 	return &rationGroup{
-		keeper: k, name: name, loading: keeper.NewTurn(), saver: keeper.NewSaver(name, k.opts.Store, k.passed), counts: make(map[countName]*rationCount), gates: make(map[string]*keeper.Gate),
+		keeper: k, name: name, touched: now, loading: keeper.NewTurn(), saver: keeper.NewSaver(name, k.opts.Store, k.passed), counts: make(map[countName]*rationCount), gates: make(map[string]*keeper.Gate),
 		permits: make(map[uint64]heldPermit), sequence: uint64(max(wall.UnixMicro(), 1)),
 	}
 }
@@ -128,7 +134,7 @@ func (g *rationGroup) count(r *ration.Ration, part string, keep int, wall time.T
 		}
 		c.resolve(r, keep)
 	}
-	c.pass(wall, now)
+	g.pass(c, wall, now)
 	return c
 }
 
@@ -138,8 +144,9 @@ func (c *rationCount) resolve(r *ration.Ration, keep int) {
 	c.Adapt(&c.terms)
 }
 
-// pass lets time pass.
-func (c *rationCount) pass(wall time.Time, now int64) {
+// pass lets time pass for a count.
+func (g *rationGroup) pass(c *rationCount, wall time.Time, now int64) {
+	c.At(wall.UnixMicro(), &g.skew)
 	left := int64(0)
 	if c.terms.Calendar && c.NeedsEnd(now) {
 		left = keeper.Left(c.ration, wall)
@@ -151,7 +158,7 @@ func (g *rationGroup) newCount(name string, t *keeper.Terms, wall time.Time, now
 	row, ok := g.stored[name]
 	delete(g.stored, name)
 	if ok && t.Stored {
-		return keeper.Restore(&row, now, wall)
+		return keeper.Restore(t, &row, now, wall)
 	}
 	return keeper.NewCount(t, now, g.keeper.born)
 }
@@ -161,17 +168,19 @@ func (g *rationGroup) newCount(name string, t *keeper.Terms, wall time.Time, now
 type unsaved struct {
 	count *rationCount
 	price int64
+	// turns are those of the count when it was written down.
+	turns uint64
 }
 
-// reserve decides. If something must be written down first it decides nothing, and
+// reserve decides, and unlocks the group. If something must be written down first it decides nothing, and
 // returns that.
 func (g *rationGroup) reserve(ask *keeper.Ask) (keeper.Decision, []unsaved) {
-	g.mu.Lock()
 	defer g.mu.Unlock()
 	// The clock is read under the lock: time never goes back for a count.
 	wall, now := g.keeper.clock()
+	g.touched = now
 	if now >= g.nextSweep {
-		g.sweep(now)
+		g.sweep(wall, now)
 	}
 	if wait, why := g.checkGate(ask.Gate, now); why != "" {
 		return refuse(wall, wait, why, keeper.GatePrefix+ask.Gate), nil
@@ -189,7 +198,7 @@ func (g *rationGroup) reserve(ask *keeper.Ask) (keeper.Decision, []unsaved) {
 			longest, refused = wait, refuse(wall, wait, why, d.Count())
 		}
 		if longest == 0 && g.keeper.opts.Store != nil && c.Unsaved(&c.terms, now, price) {
-			ahead = append(ahead, unsaved{c, price})
+			ahead = append(ahead, unsaved{count: c, price: price})
 		}
 	}
 	switch {
@@ -203,7 +212,7 @@ func (g *rationGroup) reserve(ask *keeper.Ask) (keeper.Decision, []unsaved) {
 
 func (g *rationGroup) checkGate(name string, now int64) (wait int64, why keeper.Reason) {
 	if one := g.gates[name]; one != nil && name != "" {
-		return one.Check(now)
+		return one.Check(now, g.keeper.opts.PermitLife.Microseconds())
 	}
 	return 0, ""
 }
@@ -225,24 +234,29 @@ func (g *rationGroup) grant(ask *keeper.Ask, draws []heldDraw, wall time.Time, n
 	return keeper.Decision{Granted: true, Permit: keeper.Permit{ID: g.sequence, Ask: *ask, GrantedAt: wall}}
 }
 
-// look tells what is known, by the names of counts, and of these draws in any case.
+// look tells what is known, by the names of counts, and of these draws in any case. It
+// unlocks the group.
 func (g *rationGroup) look(draws []keeper.Draw) []keeper.Window {
-	g.mu.Lock()
 	defer g.mu.Unlock()
 	wall, now := g.keeper.clock()
 	for i := range draws {
-		g.count(draws[i].Ration, draws[i].Part, draws[i].Keep, wall, now)
+		// A count that was drawn on stays as whoever drew on it wants it.
+		if g.counts[countName{draws[i].Ration.Name, draws[i].Part}] == nil {
+			g.count(draws[i].Ration, draws[i].Part, draws[i].Keep, wall, now)
+		}
 	}
 	var all []keeper.Window
-	for name, c := range g.counts {
+	for name, counted := range g.counts {
 		// Whoever looks begins no window.
-		c.Advance(&c.terms, now, 0)
-		limit, available, kept, resets := c.View(&c.terms, now)
+		c, terms := keeper.Peek(counted.Count), &counted.terms
+		c.At(wall.UnixMicro(), &g.skew)
+		c.Advance(terms, now, 0)
+		limit, available, kept, resets := c.View(terms, now)
 		w := keeper.Window{
 			Group: g.name, Count: keeper.CountName(name.ration, name.part), Ration: name.ration, Part: name.part,
-			Limit: int(limit), Available: int(available), InFlight: int(c.InFlight()), Kept: int(kept),
+			Limit: int(limit), Available: int(available), InFlight: int(c.InFlight()), Kept: int(kept), Untouched: c.Untouched(),
 		}
-		spent, low := c.Spent(&c.terms, now)
+		spent, low := c.Spent(terms, now)
 		w.Spent, w.Low = int(spent), int(low)
 		if resets > now {
 			w.Reset = wall.Add(time.Duration(resets-now) * time.Microsecond)

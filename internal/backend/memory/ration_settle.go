@@ -7,13 +7,8 @@ import (
 	"sluice/internal/ration/keeper"
 )
 
-const (
-	// rationSweep is how often permits are looked for that nobody gives back, and
-	// counts that are as good as new.
-	rationSweep = keeper.Life / 2
-	// parkStored is how long a pause lasts that is written down.
-	parkStored = 10 * time.Second
-)
+// parkStored is how long a pause lasts at least that is written down.
+const parkStored = keeper.ParkStored
 
 // save writes down what is to be taken, as things are when it is the caller's turn. Who
 // waited for its turn meanwhile asks again.
@@ -27,7 +22,10 @@ func (g *rationGroup) save(ctx context.Context, all []unsaved) error {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		for i, u := range all {
-			u.count.Raise(rows[i].Spent, covers[i])
+			// What was written down of the window before says nothing of this one.
+			if u.count.Turns() == u.turns {
+				u.count.Raise(rows[i].Spent, covers[i])
+			}
 		}
 		return nil
 	})
@@ -41,11 +39,16 @@ func (g *rationGroup) unsavedRows(all []unsaved) (some []unsaved, rows []keeper.
 	wall, now := g.keeper.clock()
 	for _, u := range all {
 		c := u.count
-		c.pass(wall, now)
+		if c.terms.Dated {
+			c.At(wall.UnixMicro(), &g.skew) // it is written down as it was drawn on
+		} else {
+			g.pass(c, wall, now)
+		}
 		due := u.price > 0 && c.Unsaved(&c.terms, now, u.price) || u.price == 0 && (c.Exceeds(&c.terms, now) || c.Soon(&c.terms, now))
 		if c.gone || !due {
 			continue
 		}
+		u.turns = c.Turns()
 		row, until := c.Snapshot(&c.terms, now, u.price, wall)
 		more := max(c.Ceiling()-row.Spent, 0)
 		g.sequence++
@@ -55,12 +58,15 @@ func (g *rationGroup) unsavedRows(all []unsaved) (some []unsaved, rows []keeper.
 	return some, rows, covers
 }
 
-// settle ends a permit. It returns what is to be stored of a gate that it closed, and
+// settle ends a permit, and unlocks the group. It returns what is to be stored of a gate that it closed, and
 // of counts that it took more of than is written down.
 func (g *rationGroup) settle(p *keeper.Permit, o *keeper.Outcome) (closed *keeper.Stored, over []unsaved) {
-	g.mu.Lock()
 	defer g.mu.Unlock()
 	wall, now := g.keeper.clock()
+	g.touched = now
+	if !o.Date.IsZero() {
+		g.skew.Observe(o.Date.UnixMicro(), p.GrantedAt.UnixMicro(), wall.UnixMicro())
+	}
 	held, out := g.permits[p.ID]
 	delete(g.permits, p.ID)
 	grantedAt := now - max(wall.Sub(p.GrantedAt).Microseconds(), 0)
@@ -105,7 +111,7 @@ func (g *rationGroup) settleGate(p *keeper.Permit, o *keeper.Outcome, wall time.
 // that one is charged.
 func (g *rationGroup) settleDraw(held *heldDraw, p *keeper.Permit, i int, a *keeper.Answer, grantedAt int64, wall time.Time, now int64) *rationCount {
 	c, d := held.count, &p.Draws[i]
-	c.pass(wall, now)
+	g.pass(c, wall, now)
 	if !a.Moved || a.Part == d.Part {
 		c.Settle(&c.terms, now, grantedAt, p.ID, held.price, a)
 		return c
@@ -123,7 +129,11 @@ func (g *rationGroup) settleStray(p *keeper.Permit, i int, a *keeper.Answer, gra
 	if a.Moved {
 		part = a.Part
 	}
-	c := g.count(d.Ration, part, d.Keep, wall, now)
+	keep := d.Keep
+	if known := g.counts[countName{d.Ration.Name, part}]; known != nil {
+		keep = known.keep // what stays for the owner is said by who asks
+	}
+	c := g.count(d.Ration, part, keep, wall, now)
 	if p.ID == 0 {
 		c.Charge(&c.terms, now, grantedAt, 0, int64(max(d.Cost, 1)), a)
 		return c
@@ -148,18 +158,19 @@ func (g *rationGroup) gateRow(name string, until time.Time) keeper.Stored {
 	return keeper.Stored{Group: g.name, Count: keeper.GatePrefix + name, Until: until, Seq: g.sequence}
 }
 
+// park closes a gate, and unlocks the group.
 func (g *rationGroup) park(name string, wait time.Duration) keeper.Stored {
-	g.mu.Lock()
 	defer g.mu.Unlock()
 	wall, now := g.keeper.clock()
+	g.touched = now
 	one := g.gate(name)
 	one.Close(now, wait.Microseconds(), keeper.ReasonParked, g.sequence)
 	until, _ := one.State(now)
 	return g.gateRow(name, wall.Add(time.Duration(until-now)*time.Microsecond))
 }
 
+// lift opens all gates, and unlocks the group.
 func (g *rationGroup) lift() []keeper.Stored {
-	g.mu.Lock()
 	defer g.mu.Unlock()
 	wall, _ := g.keeper.clock()
 	var opened []keeper.Stored
@@ -168,6 +179,7 @@ func (g *rationGroup) lift() []keeper.Stored {
 		opened = append(opened, g.gateRow(name, wall))
 	}
 	for _, c := range g.counts {
+		c.At(wall.UnixMicro(), &g.skew)
 		c.Forget()
 		c.resolve(c.ration, c.keep)
 	}
@@ -175,23 +187,28 @@ func (g *rationGroup) lift() []keeper.Stored {
 }
 
 // sweep ends permits that nobody gave back, and forgets what is as good as new.
-func (g *rationGroup) sweep(now int64) {
-	g.nextSweep = now + rationSweep
+func (g *rationGroup) sweep(wall time.Time, now int64) {
+	life := g.keeper.opts.PermitLife.Microseconds()
+	g.nextSweep = now + life/2
 	g.drawn = [2]drawnCounts{}
 	for id, held := range g.permits {
-		if now < held.at+keeper.Life {
+		if now < held.at+life {
 			continue
 		}
 		delete(g.permits, id)
 		for _, d := range held.draws {
 			// It ended before the part of the calendar that now is in may have begun.
+			d.count.At(wall.UnixMicro(), &g.skew)
 			d.count.Advance(&d.count.terms, now, 0)
-			d.count.Abandon(&d.count.terms, held.at+keeper.Life, d.price)
+			d.count.Abandon(&d.count.terms, held.at+life, id, d.price)
 			d.count.Advance(&d.count.terms, now, 0)
 		}
 	}
 	for name, c := range g.counts {
-		if c.Advance(&c.terms, now, 0); c.Idle(&c.terms, now) {
+		if !c.terms.Dated {
+			c.Advance(&c.terms, now, 0)
+		}
+		if c.Idle(&c.terms, now) {
 			c.gone = true
 			delete(g.counts, name)
 		}
@@ -201,4 +218,31 @@ func (g *rationGroup) sweep(now int64) {
 			delete(g.gates, name)
 		}
 	}
+}
+
+// forget says whether nobody has drawn on the group for long and nothing is lost with it,
+// as all that was taken has come back or is stored; then it is gone.
+func (g *rationGroup) forget() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	wall, now := g.keeper.clock()
+	if now-g.touched < groupIdle {
+		return false
+	}
+	g.sweep(wall, now)
+	if len(g.permits) > 0 {
+		return false
+	}
+	for _, one := range g.gates {
+		if until, _ := one.State(now); until > 0 {
+			return false
+		}
+	}
+	for _, c := range g.counts {
+		if !c.Over(&c.terms, now) && (g.keeper.opts.Store == nil || !c.terms.Stored) {
+			return false
+		}
+	}
+	g.gone = true
+	return true
 }

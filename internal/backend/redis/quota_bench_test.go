@@ -11,6 +11,7 @@ import (
 
 	"sluice/internal/backend/redis"
 	"sluice/internal/quota"
+	"sluice/internal/quota/bucketed"
 	"sluice/internal/testkit"
 )
 
@@ -82,24 +83,31 @@ func BenchmarkQuotaReserve(b *testing.B) {
 				return err
 			})
 		})
+		b.Run(name+"reserve and settle on rations", func(b *testing.B) {
+			k := bucketed.New(benchConfig(), redis.NewRations(connectOwn(b, testkit.Redis(b)), redis.RationsOptions{}), bucketed.Options{})
+			benchPairs(b, k, names)
+		})
 		b.Run(name+"reserve and settle", func(b *testing.B) {
-			k := redis.NewQuota(connectOwn(b, testkit.Redis(b)), benchConfig(), redis.QuotaOptions{})
-			reset := time.Now().Add(time.Hour).Truncate(time.Second)
-			together(b, func(n int64) error {
-				p, err := reservePermit(b, k, names[int(n)%owners])
-				if err != nil {
-					return err
-				}
-				_, err = k.Settle(b.Context(), p, quota.Response{
-					Known: true, Limit: 1 << 40, Remaining: 1 << 39, Reset: reset, Date: p.GrantedAt.Truncate(time.Second),
-				})
-				return err
-			})
+			benchPairs(b, redis.NewQuota(connectOwn(b, testkit.Redis(b)), benchConfig(), redis.QuotaOptions{}), names)
 		})
 	}
 }
 
-func reservePermit(b *testing.B, k *redis.Quota, owner string) (quota.Permit, error) {
+func benchPairs(b *testing.B, k quota.Keeper, names []string) {
+	reset := time.Now().Add(time.Hour).Truncate(time.Second)
+	together(b, func(n int64) error {
+		p, err := reservePermit(b, k, names[int(n)%len(names)])
+		if err != nil {
+			return err
+		}
+		_, err = k.Settle(b.Context(), p, quota.Response{
+			Known: true, Limit: 1 << 40, Remaining: 1 << 39, Reset: reset, Date: p.GrantedAt.Truncate(time.Second),
+		})
+		return err
+	})
+}
+
+func reservePermit(b *testing.B, k quota.Keeper, owner string) (quota.Permit, error) {
 	d, err := k.Reserve(b.Context(), quota.Ask{Owner: owner, Bucket: "core", Endpoint: "list", Cost: 1, Points: 1})
 	if err == nil && !d.Granted {
 		b.Errorf("refused: %+v", d)

@@ -9,6 +9,7 @@ import (
 
 	"sluice/internal/backend/memory"
 	"sluice/internal/quota"
+	"sluice/internal/quota/bucketed"
 	"sluice/internal/quota/quotatest"
 	"sluice/internal/testkit"
 )
@@ -17,7 +18,7 @@ import (
 type quotaTwins struct {
 	*quotaStand
 	rng    *rand.Rand
-	memory *memory.Quota
+	memory quota.Keeper
 	up     map[string]*quotatest.Upstream
 	out    []pair
 	done   []pair
@@ -51,7 +52,10 @@ func TestQuotaSameDecisionsAsInMemory(t *testing.T) {
 		cfg := randomConfig(rng)
 		w := &quotaTwins{quotaStand: newQuotaStand(t, db, cfg, noon), rng: rng, up: make(map[string]*quotatest.Upstream)}
 		w.forget()
-		w.memory = memory.NewQuota(cfg, memory.QuotaOptions{Now: w.Now})
+		rations := memory.NewRations(memory.RationsOptions{
+			Now: w.Now, Passed: func() time.Duration { return w.Now().Sub(time.Unix(0, 0)) }, PermitLife: w.life,
+		})
+		w.memory = bucketed.New(cfg, rations, bucketed.Options{Now: w.Now})
 		for _, owner := range owners[:2] {
 			w.reserve(owner)
 		}

@@ -28,6 +28,9 @@ type RationsOptions struct {
 	Clock func() time.Time
 	// Passed, in tests alone, tells the time that passes for this process.
 	Passed func() time.Duration
+	// PermitLife is how long a permit may be out before its holder is taken for gone, and
+	// its call for made; zero means three minutes.
+	PermitLife time.Duration
 	// Hold, in tests alone, keeps Clock from being moved until release is called: a
 	// request tells the time at which it is sent, and is meant to arrive then.
 	Hold func() (release func())
@@ -49,6 +52,9 @@ func NewRations(db *DB, o RationsOptions) *Rations {
 	if o.Passed == nil {
 		start := time.Now()
 		o.Passed = func() time.Duration { return time.Since(start) }
+	}
+	if o.PermitLife <= 0 {
+		o.PermitLife = microseconds(keeper.Life)
 	}
 	if o.Hold == nil {
 		o.Hold = func() func() { return func() {} }
@@ -191,7 +197,7 @@ func (g *rationGroup) look(ctx context.Context, draws []keeper.Draw) (all []keep
 }
 
 // lookCells is how many cells look.lua answers for each count.
-const lookCells = 8
+const lookCells = 9
 
 // window reads a row of look.lua.
 func (g *rationGroup) window(field string, n [lookCells]int64, wall time.Time) keeper.Window {
@@ -201,7 +207,7 @@ func (g *rationGroup) window(field string, n [lookCells]int64, wall time.Time) k
 		}
 	}
 	name := strings.TrimPrefix(field, "c:")
-	w := keeper.Window{Group: g.name, Count: name, Limit: int(n[1]), Available: int(n[2]), InFlight: int(n[3]), Kept: int(n[4]), Spent: int(n[6]), Low: int(n[7])}
+	w := keeper.Window{Group: g.name, Count: name, Limit: int(n[1]), Available: int(n[2]), InFlight: int(n[3]), Kept: int(n[4]), Spent: int(n[6]), Low: int(n[7]), Untouched: n[8] == 1}
 	w.Ration, w.Part, _ = strings.Cut(name, "/")
 	if n[5] > 0 {
 		w.Reset = wall.Add(microseconds(n[5]))

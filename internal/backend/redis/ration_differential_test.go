@@ -87,6 +87,13 @@ func randomRation(rng *rand.Rand, name string) *ration.Ration {
 	if rng.IntN(2) == 0 {
 		r.Reserve, r.Ahead = rng.IntN(4), rng.IntN(9)
 	}
+	if r.Shape == ration.Fixed && r.Every.Part == "" && rng.IntN(2) == 0 {
+		r.Dated, r.Ahead = true, rng.IntN(5)
+		return r
+	}
+	if r.Shape == ration.Sliding && rng.IntN(4) == 0 {
+		r.Patient = true
+	}
 	if rng.IntN(2) == 0 {
 		r.Read = ration.Read{Remaining: ration.Field{Header: "X-Left"}}
 		if rng.IntN(4) == 0 && r.Shape != ration.Bucket {
@@ -185,7 +192,7 @@ func (w *rationTwins) reserve() {
 // bulk is an ask for calls that nobody settles.
 func (w *rationTwins) bulk() keeper.Ask {
 	a := w.ask()
-	a.Draws = slices.DeleteFunc(a.Draws, func(d keeper.Draw) bool { return d.Ration.Shape == ration.Concurrent })
+	a.Draws = slices.DeleteFunc(a.Draws, func(d keeper.Draw) bool { return d.Ration.Shape == ration.Concurrent || d.Ration.Dated })
 	return a
 }
 
@@ -221,10 +228,18 @@ func (w *rationTwins) end(p permitPair) {
 	if w.rng.IntN(30) == 0 {
 		o.RetryAfter = time.Duration(w.rng.IntN(200)) * time.Second
 	}
-	for _, d := range p.redis.Draws {
-		o.Answers = append(o.Answers, w.answer(d))
+	ahead := []time.Duration{0, 0, 90 * time.Minute, -time.Hour}[w.rng.IntN(4)]
+	if w.rng.IntN(2) == 0 {
+		o.Date = w.clock.Now().Add(ahead).Truncate(time.Second)
 	}
-	w.note("%d/%d is answered %+v", p.memory.ID, p.redis.ID, o)
+	for _, d := range p.redis.Draws {
+		a := w.answer(d)
+		if d.Ration.Dated {
+			w.date(d, &a, ahead)
+		}
+		o.Answers = append(o.Answers, a)
+	}
+	w.note("%d/%d, %s, is answered %+v", p.memory.ID, p.redis.ID, w.named(p.redis.Ask), o)
 	if err := w.memory.Settle(w.Context(), p.memory, o); err != nil {
 		w.fail("in memory: %v", err)
 	}
@@ -262,6 +277,17 @@ func (w *rationTwins) answer(d keeper.Draw) (a keeper.Answer) {
 	return a
 }
 
+// date is what an answer tells of a window that the upstream dates.
+func (w *rationTwins) date(d keeper.Draw, a *keeper.Answer, ahead time.Duration) {
+	a.Served, a.Exhausted = w.rng.IntN(2) == 0, w.rng.IntN(20) == 0
+	if w.rng.IntN(4) == 0 {
+		return
+	}
+	a.HasLeft, a.Left, a.Limit = true, w.rng.IntN(d.Ration.Calls+3)-1, []int{0, d.Ration.Calls, d.Ration.Calls, 1 + w.rng.IntN(40)}[w.rng.IntN(4)]
+	in := time.Duration(w.rng.Int64N(int64(d.Ration.Every.Length) + 1))
+	a.Reset = w.clock.Now().Add(ahead + in - []time.Duration{0, 0, time.Minute}[w.rng.IntN(3)]).Truncate(time.Second)
+}
+
 func (w *rationTwins) both(what string, do func(keeper.Keeper) error) {
 	w.note("%s", what)
 	if err := do(w.memory); err != nil {
@@ -283,7 +309,9 @@ func (w *rationTwins) compare() {
 	}
 	// The one in memory also knows counts that were asked for in vain, and when a part of
 	// the calendar ends before anybody has drawn on it.
-	untouched := func(a keeper.Window) bool { return a.InFlight == 0 && a.Available == a.Limit-a.Kept && a.Parked == "" }
+	untouched := func(a keeper.Window) bool {
+		return a.Untouched || a.InFlight == 0 && a.Available == a.Limit-a.Kept && a.Parked == ""
+	}
 	m, r = slices.DeleteFunc(m, untouched), slices.DeleteFunc(r, untouched)
 	if !slices.EqualFunc(m, r, func(a, b keeper.Window) bool {
 		same := (a.Reset.Equal(b.Reset) || w.calendar(a.Ration)) && a.ParkedUntil.Equal(b.ParkedUntil)

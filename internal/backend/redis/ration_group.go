@@ -16,12 +16,12 @@ import (
 
 // rationScripts are the scripts by name.
 var rationScripts = struct{ reserve, take, settle, change, restore, look *luaScript }{
-	reserve: loadScript("ration", "common", "learn", "reserve"),
-	take:    loadScript("ration", "common", "learn", "take"),
-	settle:  loadScript("ration", "common", "learn", "settle"),
-	change:  loadScript("ration", "common", "change"),
-	restore: loadScript("ration", "common", "restore"),
-	look:    loadScript("ration", "common", "learn", "look"),
+	reserve: loadScript("ration", "common", "dated", "dated_settle", "counts", "learn", "reserve"),
+	take:    loadScript("ration", "common", "dated", "dated_settle", "counts", "learn", "take"),
+	settle:  loadScript("ration", "common", "dated", "dated_settle", "counts", "learn", "settle"),
+	change:  loadScript("ration", "common", "dated", "counts", "change"),
+	restore: loadScript("ration", "common", "dated", "counts", "restore"),
+	look:    loadScript("ration", "common", "dated", "dated_settle", "counts", "learn", "look"),
 }
 
 // rationHead is how many numbers every script answers with about the group itself.
@@ -44,6 +44,7 @@ const aheadFor = time.Minute
 // rationReasons are in the order of common.lua, from reasonAt on.
 var rationReasons = [...]keeper.Reason{
 	keeper.ReasonParked, keeper.ReasonBackoff, keeper.ReasonTrial, keeper.ReasonSpent, keeper.ReasonKept, keeper.ReasonConcurrent,
+	keeper.ReasonKeptAll,
 }
 
 // rationGroup is what this process knows of a group.
@@ -96,6 +97,7 @@ func (g *rationGroup) caller() string {
 	r.int64s(g.stored, g.last.turns, g.last.scale, g.last.clock)
 	r.durations(passed-g.last.received, passed-g.last.sent+g.last.received-g.last.sent+slack)
 	r.booleans(g.last.newcomer)
+	r.durations(g.keeper.opts.PermitLife)
 	return string(r)
 }
 
@@ -263,7 +265,7 @@ func (t *rationTable) arguments() []string {
 // rationTerms writes what read_terms of common.lua reads.
 func rationTerms(d *keeper.Draw) string {
 	t := keeper.TermsOf(d)
-	r := make(record, 0, 120)
+	r := make(record, 0, 144)
 	r.integers(slices.Index(ration.Shapes(), t.Shape))
 	r.int64s(t.Limit)
 	r.booleans(t.Assumed)
@@ -272,7 +274,9 @@ func rationTerms(d *keeper.Draw) string {
 	r.int64s(t.Keep, t.Use, t.Low)
 	r.booleans(t.Calendar, t.Reads, t.Stored)
 	r.int64s(t.Reserve, t.Ahead)
-	r.booleans(t.Paced)
+	r.booleans(t.Paced, t.Dated)
+	r.int64s(t.Own)
+	r.booleans(t.Patient)
 	return string(r)
 }
 

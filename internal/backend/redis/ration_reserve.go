@@ -23,8 +23,8 @@ type rationEnd struct {
 	outcome keeper.Outcome
 }
 
-// parkStored is how long a pause lasts that is stored.
-const parkStored = 10 * time.Second
+// parkStored is how long a pause lasts at least that is stored.
+const parkStored = keeper.ParkStored
 
 // mostSaves is how often one trip stores more before it gives up: every time some of
 // its asks are granted.
@@ -117,13 +117,14 @@ func (g *rationGroup) save(ctx context.Context, table *rationTable, n []int64) e
 func (g *rationGroup) settle(ctx context.Context, all []*rationEnd) error {
 	wall := g.keeper.wall()
 	table := newRationTable(wall)
-	blob := make(record, 0, len(all)*128)
+	blob := make(record, 0, len(all)*352)
 	for _, e := range all {
 		p, o := &e.permit, &e.outcome
 		blob.int64s(int64(p.ID), max(wall.Sub(p.GrantedAt).Microseconds(), 0))
 		blob.integers(table.gate(p.Gate))
 		blob.durations(max(o.RetryAfter, 0))
 		blob.booleans(o.Backoff, o.Well)
+		blob.times(o.Date)
 		blob.integers(len(p.Draws))
 		for i := range p.Draws {
 			blob.rationAnswer(table, p, o, i)
@@ -177,6 +178,8 @@ func (r *record) rationAnswer(table *rationTable, p *keeper.Permit, o *keeper.Ou
 	r.integers(a.Cost, a.Limit, left)
 	r.durations(max(a.In, 0), max(a.Window, 0))
 	r.integers(max(a.Refill, 0), moved)
+	r.times(a.Reset)
+	r.booleans(a.Exhausted, a.Served)
 }
 
 // restore begins a group anew that Redis does not know, or knows less of than this
@@ -197,17 +200,24 @@ func (g *rationGroup) restore(ctx context.Context) error {
 			}
 			continue
 		}
-		if spent, in := row.Presumed(wall); spent > 0 {
-			var r record
-			r.int64s(row.Limit, spent, in.Microseconds(), row.Refill, row.Low)
-			counts = append(counts, row.Count, string(r))
-		}
+		var r record
+		spent, in := row.Presumed(wall)
+		r.int64s(row.Limit, spent, in.Microseconds(), row.Refill, row.Low, row.Spent, row.Late, until(row.End, wall), until(row.Until, wall))
+		counts = append(counts, row.Count, string(r))
 	}
 	_, err = g.once(ctx, rationScripts.restore, func() []string {
 		args := []string{strconv.FormatUint(highest, 10), strconv.Itoa(len(counts) / 2)}
 		return append(append(args, counts...), gates...)
 	})
 	return err
+}
+
+// until is how long it is until an instant, 0 if there is none.
+func until(at, now time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return at.Sub(now).Microseconds()
 }
 
 // saveGates stores gates that were closed or opened.

@@ -35,6 +35,9 @@ var statePurge = []purgeStep{
 	{state.PurgedSchedules, "DELETE FROM harvest_schedule WHERE account_id = ?1 AND ?2 > 0"},
 	{state.PurgedWindows, `DELETE FROM quota_window WHERE ?2 > 0 AND owner = (SELECT owner FROM account WHERE id = ?1)
 		AND NOT EXISTS (SELECT 1 FROM account a INDEXED BY account_owner WHERE a.owner = quota_window.owner AND a.id <> ?1)`},
+	// The group of an owner's buckets is named by quota/bucketed.
+	{state.PurgedWindows, `DELETE FROM ration_count WHERE ?2 > 0 AND group_name = 'quota' || char(31) || (SELECT owner FROM account WHERE id = ?1)
+		AND NOT EXISTS (SELECT 1 FROM account a INDEXED BY account_owner WHERE a.owner = (SELECT owner FROM account WHERE id = ?1) AND a.id <> ?1)`},
 }
 
 // RemoveRows implements state.PurgeRows.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"sluice/internal/backend/sqlite"
+	"sluice/internal/quota/bucketed"
+	"sluice/internal/ration/keeper"
 	"sluice/internal/state"
 )
 
@@ -65,14 +67,24 @@ func TestAPurgeLeavesNoTrace(t *testing.T) {
 			}
 		}
 	}
+	drawn := sqlite.NewRations(db)
+	if err := drawn.Save(t.Context(), []keeper.Stored{{Group: bucketed.Group("owner of " + login), Count: "core", Spent: 9, Seq: 1}, {Group: bucketed.Group("owner of other-1"), Count: "core", Spent: 9, Seq: 1}}); err != nil {
+		t.Fatal(err)
+	}
 	if len(traces(t, dir, login)) == 0 {
 		t.Fatal("there is nothing to be purged")
 	}
 	if err := store.BeginPurge(t.Context(), account.ID); err != nil {
 		t.Fatal(err)
 	}
+	if removed, err := store.PurgeBatch(t.Context(), account.ID, 100); err != nil || removed[state.PurgedWindows] != 1 {
+		t.Fatalf("removed are %v, %v; want what the owner drew on rations", removed, err)
+	}
 	if _, err := store.EndPurge(t.Context(), account.ID); err != nil {
 		t.Fatal(err)
+	}
+	if left, err := drawn.Groups(t.Context()); err != nil || len(left) != 1 {
+		t.Errorf("of what was drawn on rations there is left %q, %v; want that of another owner", left, err)
 	}
 	if left := traces(t, dir, login); len(left) > 0 {
 		t.Errorf("while the service runs there is left %v", left)

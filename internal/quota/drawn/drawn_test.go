@@ -8,6 +8,7 @@ import (
 	"sluice/internal/backend/memory"
 	"sluice/internal/domain"
 	"sluice/internal/quota"
+	"sluice/internal/quota/bucketed"
 	"sluice/internal/quota/drawn"
 	"sluice/internal/quota/rate"
 	"sluice/internal/ration"
@@ -29,8 +30,9 @@ func newBench(t *testing.T) *bench {
 }
 
 func (b *bench) restart() {
-	buckets := memory.NewQuota(quota.Config{Buckets: map[string]quota.Limits{"core": {Limit: 1, Window: time.Hour}}}, memory.QuotaOptions{Now: b.clock.Now})
-	b.keeper = drawn.New(buckets, memory.NewRations(memory.RationsOptions{Store: b.store, Now: b.clock.Now, Passed: b.clock.Passed}), b.store.Groups)
+	rations := memory.NewRations(memory.RationsOptions{Store: b.store, Now: b.clock.Now, Passed: b.clock.Passed})
+	cfg := quota.Config{Buckets: map[string]quota.Limits{"core": {Limit: 1, Window: time.Hour}}}
+	b.keeper = drawn.New(bucketed.New(cfg, rations, bucketed.Options{Groups: b.store.Groups, Now: b.clock.Now}), rations, b.store.Groups)
 }
 
 func (b *bench) ask(a quota.Ask) quota.Decision {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sluice/internal/quota"
+	"sluice/internal/quota/bucketed"
 	"sluice/internal/quota/rate"
 	"sluice/internal/ration"
 	"sluice/internal/ration/keeper"
@@ -58,7 +59,7 @@ func (k *Keeper) groupsOf(ctx context.Context, owner string) ([]group, error) {
 			return nil, err
 		}
 		for _, name := range names {
-			if !rate.IsGroup(name) {
+			if !rate.IsGroup(name) && !bucketed.IsGroup(name) {
 				all[name] = groupNamed(name)
 			}
 		}

@@ -28,8 +28,8 @@ func CheckTake(ask *Ask, n int) error {
 		return domain.Errorf(domain.CodeInvalid, "%d calls were asked for, of %d rations; ask for at least one of each", n, len(ask.Draws))
 	}
 	for i := range ask.Draws {
-		if ask.Draws[i].Ration.Shape == ration.Concurrent {
-			return domain.Errorf(domain.CodeInvalid, "the ration %s counts calls at once: they are reserved and settled one by one", ask.Draws[i].Ration.Name)
+		if r := ask.Draws[i].Ration; r.Shape == ration.Concurrent || r.Dated {
+			return domain.Errorf(domain.CodeInvalid, "the ration %s counts calls at once, or windows that the upstream dates: they are reserved and settled one by one", r.Name)
 		}
 	}
 	return nil

@@ -55,6 +55,9 @@ type Count struct {
 	// line is the latest instant that callers were told to come back at, so that the next
 	// one is told a later one.
 	line int64
+
+	// clocked counts instead of all this if the upstream dates its windows.
+	clocked
 }
 
 type slot struct{ last, n int64 }
@@ -102,6 +105,11 @@ func NewCount(t *Terms, now, born int64) *Count {
 
 // Advance lets time pass. left is how long the part of the calendar still lasts.
 func (c *Count) Advance(t *Terms, now, left int64) {
+	if c.dates(t, now) {
+		c.dated.advance(t, c.skew, c.wall)
+		c.turned()
+		return
+	}
 	if c.presumed > 0 {
 		n, at := c.presumed, c.presumedAt
 		c.presumed = 0
@@ -139,6 +147,7 @@ func (c *Count) turn() {
 	c.slots = append(c.slots[:0], c.slots[n:]...)
 	c.end, c.early, c.reported, c.lost = 0, 0, unreported, losses{}
 	c.ceiling, c.covers = 0, 0
+	c.turns++
 }
 
 func (c *Count) expire(t *Terms, now int64) {
@@ -156,6 +165,9 @@ func (c *Count) expire(t *Terms, now int64) {
 }
 
 func (c *Count) granted(t *Terms) int64 {
+	if c.dated != nil {
+		return c.dated.limit
+	}
 	if c.limit > 0 {
 		return c.limit
 	}
@@ -164,6 +176,9 @@ func (c *Count) granted(t *Terms) int64 {
 
 // used is what is spent and under way.
 func (c *Count) used(t *Terms, now int64) int64 {
+	if c.dated != nil {
+		return c.dated.used()
+	}
 	if t.Shape == ration.Bucket {
 		return c.inflight + c.owedUnits(t, now)
 	}
@@ -194,7 +209,11 @@ func (c *Count) Adapt(t *Terms) {
 func (c *Count) NeedsEnd(now int64) bool { return c.end == 0 || now >= c.end }
 
 // Price is what a call is charged: what can never be had at once is all that there is.
+// Where an upstream dates its windows an owner's floor may keep all, and does.
 func (c *Count) Price(t *Terms, cost int64) int64 {
+	if c.dated != nil {
+		return max(cost, 1)
+	}
 	return min(max(cost, 1), max(t.usable(c.granted(t), false), 1))
 }
 
@@ -203,6 +222,13 @@ func (c *Count) Price(t *Terms, cost int64) int64 {
 func (c *Count) Check(t *Terms, now, price int64, low bool) (wait int64, why Reason) {
 	if now < c.hold {
 		return c.hold - now, ReasonSpent
+	}
+	if c.dated != nil {
+		until, why := c.dated.check(t, c.skew, c.wall, price, low)
+		if why == "" {
+			return 0, ""
+		}
+		return max(until-c.wall, 1000), why
 	}
 	room := c.room(t, now, low)
 	if room >= price {
@@ -217,7 +243,7 @@ func (c *Count) Check(t *Terms, now, price int64, low bool) (wait int64, why Rea
 		why = ReasonKept
 	}
 	wait = c.wait(t, now, price-room)
-	if c.inflight > 0 && room+c.inflight >= price {
+	if c.inflight > 0 && room+c.inflight >= price && !t.Patient {
 		wait = min(wait, Soon)
 	}
 	return max(wait, 1000), why
@@ -242,9 +268,14 @@ func (c *Count) wait(t *Terms, now, missing int64) int64 {
 	return t.Period
 }
 
-// Unsaved says whether more must be written down before the call is granted.
+// Unsaved says whether more must be written down before the call is granted; or less, where
+// what an answer told was taken for more than it turned out to be.
 func (c *Count) Unsaved(t *Terms, now, price int64) bool {
-	return t.Stored && (now >= c.covers || c.used(t, now)+price > c.ceiling)
+	if !t.Stored {
+		return false
+	}
+	spare := c.ceiling - c.used(t, now) - price
+	return now >= c.covers || spare < 0 || c.dated != nil && spare >= 4*t.chunk(c.granted(t))
 }
 
 // Exceeds says whether more was taken than is written down: a call took more than was
@@ -268,18 +299,28 @@ func (c *Count) Raise(ceiling, covers int64) {
 
 // Take grants a call that Check let through.
 func (c *Count) Take(id uint64, price int64) {
+	if c.dated != nil {
+		c.dated.take(c.wall, id, price)
+		return
+	}
 	c.inflight += price
 	c.newest = id
 }
 
 // Idle says whether the count is as good as a new one.
 func (c *Count) Idle(t *Terms, now int64) bool {
+	if c.dated != nil {
+		return c.dated.untouched() && now >= c.covers
+	}
 	return c.used(t, now) == 0 && c.presumed == 0 && c.limit == 0 && c.refill == 0 && c.window == 0 && c.reported == unreported && c.end == 0 &&
 		now >= c.covers && now >= c.line
 }
 
 // View fills in what is known.
 func (c *Count) View(t *Terms, now int64) (limit, available, kept, resets int64) {
+	if c.dated != nil {
+		return c.viewDated(t, now)
+	}
 	limit = c.granted(t)
 	kept = limit - t.usable(limit, false)
 	available = max(c.room(t, now, false), 0)
@@ -301,4 +342,13 @@ func (c *Count) Spent(t *Terms, now int64) (all, low int64) {
 }
 
 // InFlight is what is under way.
-func (c *Count) InFlight() int64 { return c.inflight }
+func (c *Count) InFlight() int64 {
+	if c.dated != nil {
+		return c.dated.inflight
+	}
+	return c.inflight
+}
+
+// Turns is how many windows have begun: what was to be stored of an earlier one says
+// nothing of this.
+func (c *Count) Turns() uint64 { return c.turns }

@@ -26,12 +26,13 @@ type Gate struct {
 	strikes int
 }
 
-// Check says for how long and why no call may go, or "".
-func (g *Gate) Check(now int64) (wait int64, why Reason) {
+// Check says for how long and why no call may go, or "". life is how long a permit may be
+// out.
+func (g *Gate) Check(now, life int64) (wait int64, why Reason) {
 	switch {
 	case now < g.until:
 		return g.until - now, g.why
-	case g.half && g.pilot != 0 && now < g.since+Life:
+	case g.half && g.pilot != 0 && now < g.since+life:
 		return Soon, ReasonTrial
 	}
 	return 0, ""

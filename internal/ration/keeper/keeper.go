@@ -6,6 +6,7 @@
 //   - count.go, settle.go, bucket.go: the arithmetic of one count, and bulk.go that of
 //     calls that count from their grant on. The scripts of the keeper on
 //     Redis follow it rule by rule.
+//   - dated.go, dated_settle.go, dated_count.go, skew.go: windows that the upstream dates.
 //   - gate.go: who was told to stay away.
 //   - store.go: what is written down, so that no restart forgets what was spent;
 //     saver.go: how, while many wait for it.
@@ -81,6 +82,7 @@ type Reason string
 const (
 	ReasonSpent      Reason = "spent"      // what may be taken is taken
 	ReasonKept       Reason = "kept"       // what is left is kept for the owner, or for what is urgent
+	ReasonKeptAll    Reason = "kept_all"   // the owner keeps so much of every window that such a call never goes
 	ReasonConcurrent Reason = "concurrent" // too many calls are under way
 	ReasonParked     Reason = "parked"     // the upstream wants to be left alone
 	ReasonBackoff    Reason = "backoff"    // the same, and it did not say for how long
@@ -115,6 +117,8 @@ type Outcome struct {
 	// grows with every try. One call goes first then.
 	RetryAfter time.Duration
 	Backoff    bool
+	// Date is what the upstream's clock showed when it answered, zero if it did not say.
+	Date time.Time
 	// Well is set when the call was answered as it should be.
 	Well bool
 }
@@ -132,6 +136,13 @@ type Answer struct {
 	// that was not told. Window is how long such a window is, which is believed where
 	// the ration does not say.
 	In, Window time.Duration
+	// Reset is when the window ends, on the upstream's clock: what is told of windows that
+	// it dates.
+	Reset time.Time
+	// Exhausted is set when the call was refused since there is nothing left, whatever was
+	// told, and Served when it was answered as it should be. Windows that are dated learn
+	// from both.
+	Exhausted, Served bool
 	// Part, if Moved, is the part that the call drew on in truth.
 	Part  string
 	Moved bool
@@ -154,6 +165,8 @@ type Window struct {
 	Available, InFlight, Kept int
 	// Reset is when something comes back, zero if nothing is taken.
 	Reset time.Time
+	// Untouched says that nothing was ever taken, as far as is known.
+	Untouched bool
 	// ParkedUntil is until when the gate is closed, and Parked why.
 	ParkedUntil time.Time
 	Parked      Reason

@@ -27,6 +27,11 @@ func (c *Count) spend(t *Terms, at, n int64) {
 
 // Settle ends a call that was granted at an instant. The count was advanced.
 func (c *Count) Settle(t *Terms, now, grantedAt int64, id uint64, price int64, a *Answer) {
+	if c.dated != nil {
+		c.settleDated(t, id, price, a)
+		c.turned()
+		return
+	}
 	c.inflight = max(c.inflight-price, 0)
 	took := price
 	switch {
@@ -49,17 +54,27 @@ func (c *Count) Settle(t *Terms, now, grantedAt int64, id uint64, price int64, a
 func (c *Count) Charge(t *Terms, now, grantedAt int64, id uint64, price int64, a *Answer) {
 	charged := *a
 	charged.Cost = max(a.Cost, int(price))
+	if c.dated != nil {
+		c.chargeDated(t, id, &charged)
+		c.turned()
+		return
+	}
 	c.Settle(t, now, grantedAt, id, 0, &charged)
 }
 
 // Abandon ends a call whose holder is gone: it may have been made until its permit
 // ended.
-func (c *Count) Abandon(t *Terms, ended, price int64) {
-	c.Settle(t, ended, ended, 0, price, &Answer{})
+func (c *Count) Abandon(t *Terms, ended int64, id uint64, price int64) {
+	c.Settle(t, ended, ended, id, price, &Answer{})
 }
 
 // Learn takes in what an answer told; terms follow.
 func (c *Count) Learn(t *Terms, now, grantedAt int64, id uint64, a *Answer) {
+	if c.dated != nil {
+		c.dated.learn(t, c.skew, c.wall, wordOf(id, 0, a))
+		c.turned()
+		return
+	}
 	switch {
 	case a.Limit > 0:
 		c.limit = min(int64(a.Limit), most)
@@ -149,6 +164,7 @@ func (c *Count) begin(t *Terms, now, end, early int64, id uint64, a *Answer) {
 	}
 	c.end, c.early, c.reported = end, early, unreported
 	c.ceiling, c.covers = 0, 0
+	c.turns++
 }
 
 // learnBucket believes an answer that tells of less than was counted.
@@ -164,5 +180,13 @@ func (c *Count) learnBucket(t *Terms, now int64, id uint64, a *Answer) {
 }
 
 // Forget forgets what answers told, but for how fast a bucket refills: what was taken
-// of it is counted by that. Terms are to be made anew.
-func (c *Count) Forget() { c.reported, c.lost, c.limit, c.window = unreported, losses{}, 0, 0 }
+// of it is counted by that. Of a window that the upstream dates it forgets when it ends:
+// one call goes first. Terms are to be made anew.
+func (c *Count) Forget() {
+	if c.dated != nil {
+		c.dated.mistrust(c.wall)
+		c.turned()
+		return
+	}
+	c.reported, c.lost, c.limit, c.window = unreported, losses{}, 0, 0
+}

@@ -43,7 +43,16 @@ const GatePrefix = "gate "
 func (c *Count) Snapshot(t *Terms, now, price int64, wall time.Time) (s Stored, covers int64) {
 	ceiling, cover := c.Ahead(t, now, price)
 	s = Stored{Limit: c.limit, Refill: c.refill, Spent: ceiling, Low: c.low}
-	if c.end > 0 {
+	switch {
+	case c.dated != nil:
+		s.Limit = c.dated.limit
+		// Nobody takes what is not written down any more.
+		c.ceiling = min(c.ceiling, ceiling)
+		if end := c.dated.ending(t, c.skew); end != 0 {
+			s.End, s.Late = time.UnixMicro(end).In(wall.Location()), min(ceiling-c.dated.used()+c.dated.abandoned(), ceiling)
+			cover = max(end-c.wall, 1)
+		}
+	case c.end > 0:
 		s.End, s.Late = wall.Add(micros(c.end-now)), ceiling-c.spent
 		cover = max(c.end-now, 1)
 	}
@@ -68,7 +77,10 @@ func (s *Stored) Presumed(wall time.Time) (n int64, in time.Duration) {
 }
 
 // Restore goes on with what was stored.
-func Restore(s *Stored, now int64, wall time.Time) *Count {
+func Restore(t *Terms, s *Stored, now int64, wall time.Time) *Count {
+	if t.Dated {
+		return &Count{reported: unreported, low: s.Low, clocked: clocked{dated: restoreDated(t, s, wall)}}
+	}
 	c := &Count{reported: unreported, limit: s.Limit, refill: s.Refill}
 	n, in := s.Presumed(wall)
 	if in > 0 {

@@ -54,6 +54,12 @@ type Terms struct {
 	// Stored says that the count is written down: what comes back quickly is not, and
 	// whoever begins anew waits for it.
 	Stored bool
+	// Dated says that the upstream dates its windows, and Own what the owner himself wants
+	// to keep of them, 0 if he does not say.
+	Dated bool
+	Own   int64
+	// Patient says that calls under way give nothing back that is worth asking for.
+	Patient bool
 }
 
 // TermsOf converts a draw's ration, which was checked.
@@ -63,9 +69,10 @@ func TermsOf(d *Draw) Terms {
 		Shape: r.Shape, Limit: min(int64(r.Calls), most), Refill: int64(r.Refill), Period: r.Every.Length.Microseconds(),
 		Keep: int64(r.Keep), Use: percent(r.Use), Low: percent(r.Low), Calendar: r.Shape == ration.Fixed && r.Every.Part != "",
 		Reads: r.Read != (ration.Read{}), Reserve: int64(r.Reserve), Ahead: int64(r.Ahead), Paced: r.Hard > 0,
+		Dated: r.Dated, Patient: r.Patient,
 	}
 	if d.Keep > 0 {
-		t.Keep = int64(d.Keep)
+		t.Keep, t.Own = int64(d.Keep), int64(d.Keep)
 	}
 	if t.Limit == 0 {
 		t.Limit, t.Assumed = 1, true
@@ -76,7 +83,8 @@ func TermsOf(d *Draw) Terms {
 	if t.Refill <= 0 {
 		t.Refill = t.Limit
 	}
-	t.Stored = t.Shape != ration.Concurrent && !t.Paced && t.Limit < ration.Unlimited && (t.comesBack(t.Limit) > brief || t.Shape == ration.Bucket && !r.Read.Refill.IsZero())
+	t.Stored = t.Shape != ration.Concurrent && !t.Paced && t.Limit < ration.Unlimited &&
+		(t.comesBack(t.Limit) > brief || t.Ahead > 0 || t.Shape == ration.Bucket && !r.Read.Refill.IsZero())
 	return t
 }
 
@@ -155,5 +163,11 @@ func (t *Terms) chunk(limit int64) int64 {
 	return max(limit/10, 1)
 }
 
-// cover is for how long what was written down holds.
-func (t *Terms) cover(limit int64) int64 { return max(t.comesBack(limit)/4, 2*second) }
+// cover is for how long what was written down holds: not for so long that much of it has
+// come back, unless whoever is refused waits for that anyway.
+func (t *Terms) cover(limit int64) int64 {
+	if t.Patient {
+		return max(t.comesBack(limit), 2*second)
+	}
+	return max(t.comesBack(limit)/4, 2*second)
+}

@@ -89,6 +89,12 @@ func Run(t *testing.T, f Factory) {
 		"a pause of calls in bulk":                  bulkPause,
 		"calls in bulk are stored ahead":            bulkStored,
 		"what is not limited":                       uncounted,
+		"a dated window":                            datedWindow,
+		"a dated window and a loss":                 datedLoss,
+		"a dated window that ended unseen":          datedLostWindow,
+		"a dated window in bulk":                    datedBulk,
+		"a dated window that its owner keeps":       datedFloor,
+		"a window that is dated from now on":        datedLater,
 	} {
 		t.Run(name, func(t *testing.T) { run(newSuite(t, f)) })
 	}

@@ -44,7 +44,8 @@ if raw[3] and (raw[5] or points_limit <= 0) then
     and half == 0 and trial == 0 and assumed == 0 and anchor > 0 and now < ending
     and ending <= now + 2 * window + 60000000
   if points_limit > 0 then
-    plain = plain and slot > 0 and last <= now and now - first < period / 128
+    local grain = max(math.floor(period / 64), 1)
+    plain = plain and slot > 0 and last <= now and math.floor(last / grain) == math.floor(now / grain)
       and (oldest > 0 and oldest or last) + period > now
   end
   local jitter = min(1000000, window / 2)

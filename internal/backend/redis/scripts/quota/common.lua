@@ -1,7 +1,7 @@
 -- What every script of the quota keeper shares: how the state of an owner is
 -- written down, and the arithmetic that granting needs. It follows package
--- quota (window.go, trial.go, gate.go, points.go, skew.go) rule by rule; the
--- reasons are told there.
+-- keeper of internal/ration (dated.go, dated_settle.go, count.go, gate.go, skew.go) rule
+-- by rule, as quota/bucketed draws on rations; the reasons are told there.
 --
 -- All that is known about one owner is one hash, so that it vanishes as a
 -- whole or not at all:
@@ -24,20 +24,20 @@
 -- that was set back since by more than the life of a permit shows in a sweep that
 -- is due later than any is; restore.lua brings it to the clock as it is.
 --
--- Times are microseconds since 1970, 0 where package quota has the zero time;
+-- Times are microseconds since 1970, 0 where there is none;
 -- durations are microseconds too. Records are doubles, which hold 2^53.
 
 local UNREPORTED = 9007199254740992
 local SECOND = 1000000
-local SETTLE_SOON = 250000 -- settleSoon
+local SETTLE_SOON = 250000 -- Soon
 local RESET_MARGIN = 20000 -- resetMargin
-local RESTORED_SLACK = 30 * SECOND -- restoredSlack
+local RESTORED_SLACK = 30 * SECOND -- storedSlack
 local RESET_SLACK = 60 * SECOND -- resetSlack
 local RESET_JITTER = SECOND -- resetJitter
-local POINT_SLOTS = 128 -- pointSlots
+local POINT_SLOTS = 64 -- Slots
 local ASSUMED_ROOM = 10 -- assumedRoom
 local LONGEST_PARK = 7200 * SECOND -- LongestPark
-local FIRST_BACKOFF, LONGEST_BACKOFF = 60 * SECOND, 960 * SECOND -- firstBackoff, longestBackoff
+local FIRST_BACKOFF, LONGEST_BACKOFF = 60 * SECOND, 960 * SECOND -- firstDelay, longestDelay
 
 -- Why a caller has to wait; 0 and 1 are grants.
 local PRIMARY, FLOOR, CONCURRENCY, POINTS_SPENT, RETRY_AFTER, BACKOFF, TRIAL, FLOOR_ALL =
@@ -76,7 +76,7 @@ end
 
 -- first is the sequence before the first permit of this state, assumed_until
 -- the instant by which calls of before a loss have ended. why, half, pilot,
--- closed and strikes are those of quota.Gate.
+-- closed and strikes are those of keeper.Gate.
 local function read_owner(text, rest)
   local sequence, out, parked, refresh_at, sweep_at, _, server, why, half, pilot, closed, strikes,
     checked = unpack_record(OWNER, text)
@@ -113,7 +113,7 @@ local function rest_of(field)
   return 'c' .. string.sub(field, 2)
 end
 
--- Beyond quota.Count: unsaved while no call of the window has proven that the
+-- Beyond the count of the keeper: unsaved while no call of the window has proven that the
 -- window is stored; blind after a loss, when the ledger (left) is not known;
 -- ghosts, the part of inflight that is assumed of before a loss; presumed, the
 -- points that every endpoint is taken to have spent at presumed_at.
@@ -212,8 +212,7 @@ end
 local function doubt(c)
   c.tried = 0
   if c.trial == 0 then
-    c.trial = (c.reset > 0 or c.hold > 0) and 1 or 0
-    c.rest = max(available(c), 0)
+    c.trial, c.rest = 1, max(available(c), 0)
   end
 end
 

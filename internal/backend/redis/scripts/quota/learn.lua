@@ -1,5 +1,5 @@
--- The arithmetic of giving permits back; it follows settle.go, gate.go, skew.go
--- and points.go of package quota.
+-- The arithmetic of giving permits back; it follows dated_settle.go, gate.go and skew.go
+-- of the keeper of rations.
 
 local SKEW_MEMORY = 600 * SECOND -- skewMemory
 local SAME, EARLIER, LATER = 0, 1, 2
@@ -30,7 +30,7 @@ local function presume(p, cfg, at, n)
   expire_points(p, cfg.period, at)
   p.spent = p.spent + n
   if p.newest > 0 then
-    if at - p.first < cfg.period / POINT_SLOTS then
+    if in_last_slot(p, cfg.period, at) then
       p.newest = p.newest + n
       p.last = max(p.last, at)
       return
@@ -136,7 +136,7 @@ end
 
 -- learn takes in the headers of a call that is not counted here.
 local function learn(o, c, cfg, now, r)
-  if r.known == 1 and r.remaining >= r.limit then
+  if r.known == 1 and r.limit > 0 and r.remaining >= r.limit then
     adopt(c, r.limit)
     if r.id > c.carried then
       believe(c)
@@ -159,7 +159,9 @@ end
 -- count ends a call that was, or may have been, counted by the upstream.
 local function count(o, c, cfg, now, r)
   if r.known == 0 or r.reset == 0 then
-    lose(o, c, now, r.cost)
+    local took = max(r.cost, r.actual or 0)
+    c.left = c.left - (took - r.cost)
+    lose(o, c, now, took)
   else
     local actual = r.actual > 0 and r.actual or r.cost
     local where = place(o, c, cfg, r)

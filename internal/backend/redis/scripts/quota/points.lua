@@ -1,4 +1,4 @@
--- The points of endpoints; it follows points.go of package quota.
+-- The points of endpoints; it follows the sliding counts of the keeper of rations.
 
 -- read_points reads an endpoint's points; text may be false. What nothing is
 -- known about has spent what is presumed of before a loss.
@@ -11,6 +11,12 @@ local function read_points(text, field, c)
   local at = c.presumed > 0 and c.presumed_at or 0
   return { field = field, inflight = 0, spent = c.presumed, oldest = 0,
     first = at, last = at, newest = c.presumed }
+end
+
+-- in_last_slot says whether points that are spent at an instant fall into the newest slot.
+local function in_last_slot(p, period, at)
+  local grain = max(math.floor(period / POINT_SLOTS), 1)
+  return math.floor(p.last / grain) == math.floor(at / grain) or p.last > at
 end
 
 local function slots_field(p)

@@ -15,12 +15,11 @@
 --   7 backoff, 8 trial, 9 a floor that keeps all) and when to ask again;
 -- and, if a window is to be stored: sequence, limit, reset, started, parked.
 
--- take reserves points, or returns when that may succeed.
-local function take(p, cfg, now, n)
+-- lacking is nil if there are so many points, else when there may be.
+local function lacking(p, cfg, now, n)
   expire_points(p, cfg.period, now)
   local excess = p.inflight + p.spent + n - cfg.points
   if excess <= 0 then
-    p.inflight = p.inflight + n
     return nil
   end
   local slots = slots_of(p)
@@ -78,7 +77,8 @@ if lay_ghosts(o, c, cfg, now) then
   dirty = true
 end
 
--- decide checks everything before it takes anything.
+-- decide checks everything before it takes anything. Of several that refuse it tells the
+-- one that refuses for longest.
 local function decide(cost, points, floor)
   local parked = o.parked
   local closed, till = gate_refusal(o, now)
@@ -86,27 +86,32 @@ local function decide(cost, points, floor)
   if closed then
     return closed, till
   end
-  if cfg.concurrency > 0 and o.out >= cfg.concurrency then
-    return CONCURRENCY, now + SETTLE_SOON
-  end
-  if p then
-    local at = take(p, cfg, now, points)
-    if at then
-      return POINTS_SPENT, at
-    end
-  end
   if c.kept ~= floor then
     c.kept, dirty = floor, true
   end
   if advance(o, c, cfg, now) then
     dirty = true
   end
-  local why, at = refusal(o, c, cfg, now, cost)
-  if why then
-    if p then
-      p.inflight = p.inflight - points
+  local longest, reason = 0, nil
+  local function refuse(why, at)
+    at = max(at or 0, now + 1000)
+    if why and at > longest then
+      longest, reason = at, why
     end
-    return why, at
+  end
+  if cfg.concurrency > 0 and o.out >= cfg.concurrency then
+    refuse(CONCURRENCY, now + SETTLE_SOON)
+  end
+  local until_points = p and lacking(p, cfg, now, points)
+  if until_points then
+    refuse(POINTS_SPENT, until_points)
+  end
+  refuse(refusal(o, c, cfg, now, cost))
+  if reason then
+    return reason, longest
+  end
+  if p then
+    p.inflight = p.inflight + points
   end
   c.left = c.left - cost
   c.inflight = c.inflight + cost

@@ -20,7 +20,7 @@ local o = raw[1] and #raw[1] == OWNER_SIZE and read_owner(raw[1], raw[2])
 if not o or o.server ~= server_id() then
   return {}
 end
-if o.parked > 0 then
+if o.half == 1 then
   o.parked, o.why, o.half, o.pilot, o.strikes, o.refresh_at = 0, 0, 1, 0, 0, 0
 end
 
@@ -32,7 +32,6 @@ for i = 2, #ARGV, 2 do
     lay_ghosts(o, c, cfg, now)
     if c.started > 0 or c.reset > 0 or c.hold > 0 then
       turn(c, now)
-      c.trial = 1
     end
     reply[#reply + 1] = 1
     add_window(reply, o, c, cfg)

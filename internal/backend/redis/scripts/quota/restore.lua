@@ -69,7 +69,7 @@ local o = { sequence = sequence, out = 0, parked = 0, refresh_at = 0, sweep_at =
   first = sequence, assumed_until = now + LONGEST_CALL, known = 0, ahead = 0, slack = 0,
   old_known = 0, old_ahead = 0, old_slack = 0, since = 0 }
 
--- restore_count continues a window, as quota.RestoreCount does.
+-- restore_count continues a window, as restoreDated of the keeper does.
 local function restore_count(cfg, limit, reset, started)
   local c = new_count(cfg)
   c.newest, c.carried, c.trial = sequence, sequence, 1

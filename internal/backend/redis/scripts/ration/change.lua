@@ -74,8 +74,12 @@ else
       end
     elseif kind == 'c:' then
       local c = count(name)
-      c.reported, c.lost, c.after, c.next, c.next_after, c.limit, c.window = -1, 0, 0, 0, 0, 0, 0
-      c.changed = true
+      if c.dated then
+        mistrust_dated(c, c.dated)
+      else
+        c.reported, c.lost, c.after, c.next, c.next_after, c.limit, c.window = -1, 0, 0, 0, 0, 0, 0
+        c.changed = true
+      end
     end
   end
 end

@@ -10,7 +10,7 @@ local function begin(c, t, finish, early, id, a)
     c.slots, c.spent = pack('<dd', now, spent), spent
   end
   c.finish, c.early, c.reported = finish, early, -1
-  c.ceiling, c.covers = 0, 0
+  c.ceiling, c.covers, c.issued = 0, 0, 0
 end
 
 -- place says whether an answer tells of this window.
@@ -53,6 +53,10 @@ local function learn_pace(c, t, a)
 end
 
 local function learn(c, t, granted_at, id, a)
+  if c.dated then
+    learn_dated(c, c.dated, t, word(id, 0, a))
+    return
+  end
   if a.limit > 0 then
     c.limit = a.limit
   elseif t.assumed == 1 and a.left >= 0 then
@@ -92,6 +96,12 @@ local function known_answer(a)
 end
 
 local function settle(c, t, granted_at, id, price, a)
+  if c.dated then
+    c.changed = true
+    local give = a.free == 1 and refund_dated or settle_dated
+    give(c, c.dated, t, price, word(id, price, a))
+    return
+  end
   c.inflight = max(c.inflight - price, 0)
   local took = price
   if a.free == 1 then
@@ -110,17 +120,33 @@ local function settle(c, t, granted_at, id, price, a)
   learn(c, t, granted_at, id, a)
 end
 
+-- charge counts what a call took that was granted on another count.
+local function charge_other(c, t, granted_at, id, a)
+  if not c.dated then
+    settle(c, t, granted_at, id, 0, a)
+    return
+  end
+  c.changed = true
+  local give = a.free == 1 and learn_dated or charge_dated
+  give(c, c.dated, t, word(id, 0, a))
+end
+
+local FREE = { free = 1, cost = 0, limit = 0, left = -1, ends = 0, refill = 0, window = 0 }
+local NOTHING = { free = 0, cost = 0, limit = 0, left = -1, ends = 0, refill = 0, window = 0 }
+
 -- abandon ends a call whose holder is gone: it may have been made until its permit
 -- ended.
-local function abandon(c, t, ended, price)
+local function abandon(c, t, ended, id, price)
+  if c.dated then
+    settle(c, t, ended, id, price, NOTHING)
+    return
+  end
   c.inflight, c.changed = max(c.inflight - price, 0), true
   spend(c, t, ended, price)
   if t.reads == 1 then
     add_lost(c, price)
   end
 end
-
-local FREE = { free = 1, cost = 0, limit = 0, left = -1, ends = 0, refill = 0, window = 0 }
 
 -- wait_of is after how long so much more has come back.
 local function wait_of(c, t, missing)
@@ -156,7 +182,7 @@ end
 
 -- sweep ends permits whose holders are gone, and forgets what is as good as new.
 local function sweep()
-  group.sweep = now + LIFE / 2
+  group.sweep = now + life / 2
   local all = redis.call('HGETALL', key)
   local gone = {}
   for i = 1, #all, 2 do
@@ -164,13 +190,14 @@ local function sweep()
     local kind = string.sub(field, 1, 2)
     if kind == 'p:' then
       local draws = draws_of(value)
-      if now >= draws.at + LIFE then
+      if now >= draws.at + life then
         gone[#gone + 1] = field
+        local id = tonumber(string.sub(field, 3))
         for _, d in ipairs(draws) do
           local c, t = count(d.name)
           if c then
             advance(c, t, 0)
-            abandon(c, t, draws.at + LIFE, d.price)
+            abandon(c, t, draws.at + life, id, d.price)
             advance(c, t, 0)
           end
         end
@@ -187,10 +214,11 @@ local function sweep()
     if string.sub(all[i], 1, 2) == 'c:' then
       local name = string.sub(all[i], 3)
       local c, t = count(name)
-      if c.presumed == 0 then
+      if c.presumed == 0 and not c.dated then
         advance(c, t, 0)
       end
-      if used(c, t) == 0 and c.presumed == 0 and c.limit == 0 and c.refill == 0 and c.window == 0
+      local idle = not c.dated or untouched_dated(c.dated)
+      if idle and used(c, t) == 0 and c.presumed == 0 and c.limit == 0 and c.refill == 0 and c.window == 0
         and c.reported < 0 and c.finish == 0 and now >= c.covers and now >= c.line then
         gone[#gone + 1] = all[i]
         counts[name] = nil
@@ -238,6 +266,13 @@ local function chunk(t, limit)
   return max(floor(limit / 10), 1)
 end
 
+-- unsaved says whether more must be stored before a call of this price is granted; or less,
+-- where what an answer told was taken for more than it turned out to be.
+local function unsaved(c, t, taken, price)
+  local spare = c.ceiling - taken - price
+  return now >= c.covers or spare < 0 or c.dated and spare >= 4 * chunk(t, granted(c, t))
+end
+
 -- ahead adds what is to be stored of a count of which so much is needed: its number,
 -- what to store as taken, until when that holds, how long from now that is, in how long
 -- the window ends (0 if not known), the limit that was told, a number that orders what is
@@ -249,9 +284,22 @@ local function ahead(answers, i, need)
   c.changed = true
   local limit = granted(c, t)
   local back = comes_back(t, limit)
-  local ceiling = max(min(need + chunk(t, limit) - 1, max(limit, need)), c.ceiling)
-  local cover, ends = max(floor(back / 4), 2 * SECOND), 0
-  if c.finish > 0 then
+  local ceiling = min(need + chunk(t, limit) - 1, max(limit, need))
+  if c.dated then
+    -- Nobody takes what is not stored any more.
+    c.ceiling = min(c.ceiling, ceiling)
+  else
+    ceiling = max(ceiling, c.ceiling)
+  end
+  local cover, ends, told, late = max(t.patient == 1 and back or floor(back / 4), 2 * SECOND), 0, c.limit, ceiling - c.spent
+  if c.dated then
+    local d = c.dated
+    told, late = d.limit, min(ceiling - dated_used(d) + d.inflight + d.late, ceiling)
+    if d.reset > 0 or d.hold > 0 then
+      ends = dated_end(d, t) - now
+      cover = max(ends, 1)
+    end
+  elseif c.finish > 0 then
     ends = c.finish - now
     cover = max(ends, 1)
   end
@@ -259,7 +307,7 @@ local function ahead(answers, i, need)
   c.issued = group.sequence
   local n = #answers
   answers[n + 1], answers[n + 2], answers[n + 3], answers[n + 4] = i, ceiling, now + cover,
-    cover + comes_back(t, max(ceiling, limit)) + LIFE
-  answers[n + 5], answers[n + 6], answers[n + 7], answers[n + 8] = ends, c.limit, group.sequence, ceiling - c.spent
+    cover + comes_back(t, max(ceiling, limit)) + STORED_LIFE
+  answers[n + 5], answers[n + 6], answers[n + 7], answers[n + 8] = ends, told, group.sequence, late
   answers[n + 9], answers[n + 10] = c.refill, c.low
 end

@@ -7,8 +7,9 @@
 --
 -- Returns nothing if the group must be restored. Else '', and for each count its field,
 -- the limit, what may be taken, what is under way, what is kept, in how long something
--- comes back (0 if nothing is taken), what is spent, and what of that was not urgent; for
--- each gate that is closed its field, the reason, for how long, and five zeros.
+-- comes back (0 if nothing is taken), what is spent, what of that was not urgent, and 1 if
+-- nothing was ever taken as far as is known; for each gate that is closed its field, the
+-- reason, for how long, and six zeros.
 
 if not known() then
   return {}
@@ -19,8 +20,12 @@ for _, field in ipairs(fields) do
   listed[field] = true
 end
 for i, e in ipairs(entries) do
-  entered(i)
-  if not listed['c:' .. e.name] then
+  -- A count that was drawn on stays as whoever drew on it wants it.
+  local text = listed['c:' .. e.name] and redis.call('HGET', key, 'c:' .. e.name)
+  if not text or unpack_of('<d', text, PRESUMED_AT) > 0 then
+    entered(i)
+  end
+  if not text then
     fields[#fields + 1] = 'c:' .. e.name
   end
 end
@@ -33,24 +38,33 @@ for _, field in ipairs(fields) do
       advance(c, t, 0)
     end
     local limit = granted(c, t)
-    local left = limit - used(c, t)
+    local left, untouched = limit - used(c, t), 0
     if c.reported >= 0 then
       left = min(left, c.reported - c.inflight - lost(c))
     end
     local kept, resets = limit - usable(t, limit, false), 0
-    if t.shape == BUCKET then
+    if c.dated then
+      local d = c.dated
+      kept = dated_floor(d, t, false)
+      left = dated_available(d)
+      if d.trial == 1 then
+        left = min(left, max(d.rest, kept + 1))
+      end
+      resets = dated_end(d, t) or 0
+      untouched = untouched_dated(d) and 1 or 0
+    elseif t.shape == BUCKET then
       resets = c.full + min(c.rest, 1)
     elseif c.finish > 0 then
       resets = c.finish
     elseif #c.slots > 0 then
       resets = unpack_of('<d', c.slots) + t.period
     end
-    all[#all + 1] = { field, limit, max(left - kept, 0), c.inflight, kept, max(resets - now, 0), used(c, t),
-      min(c.low, used(c, t)) }
+    all[#all + 1] = { field, limit, max(left - kept, 0), c.dated and c.dated.inflight or c.inflight, kept,
+      max(resets - now, 0), used(c, t), min(c.low, used(c, t)), untouched }
   elseif kind == 'g:' then
     local g = gate(name)
     if now < g.till then
-      all[#all + 1] = { field, g.why, g.till - now, 0, 0, 0, 0, 0 }
+      all[#all + 1] = { field, g.why, g.till - now, 0, 0, 0, 0, 0, 0 }
     end
   end
 end

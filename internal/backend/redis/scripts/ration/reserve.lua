@@ -22,9 +22,11 @@ end
 read_entries()
 
 -- check returns 0, or how long to wait and why.
-local function check(c, t, price, limit, taken, kept)
+local function check(c, t, price, limit, taken, kept, low)
   if now < c.hold then
     return c.hold - now, SPENT
+  elseif c.dated then
+    return check_dated(c.dated, t, price, low)
   end
   local left = limit - taken
   if c.reported >= 0 then
@@ -42,7 +44,7 @@ local function check(c, t, price, limit, taken, kept)
     why = KEPT
   end
   local wait = wait_of(c, t, price - room)
-  if c.inflight > 0 and room + c.inflight >= price then
+  if c.inflight > 0 and room + c.inflight >= price and t.patient == 0 then
     wait = min(wait, SOON)
   end
   return max(wait, 1000), why
@@ -51,21 +53,21 @@ end
 local function check_gate(g)
   if now < g.till then
     return g.till - now, g.why
-  elseif g.half == 1 and g.pilot ~= 0 and now < g.since + LIFE then
+  elseif g.half == 1 and g.pilot ~= 0 and now < g.since + life then
     return SOON, TRIAL
   end
   return 0
 end
 
-local answers, unsaved, is_unsaved, permits = { 0, 0, 0, 0, 0, 0, 0 }, {}, {}, {}
+local answers, waiting, is_waiting, permits = { 0, 0, 0, 0, 0, 0, 0 }, {}, {}, {}
 
 local function need(i, price)
   local e = entries[i]
   local n = used(e.count, e.terms) + price
   e.need = max(e.need or 0, n)
-  if not is_unsaved[i] then
-    is_unsaved[i] = true
-    unsaved[#unsaved + 1] = i
+  if not is_waiting[i] then
+    is_waiting[i] = true
+    waiting[#waiting + 1] = i
   end
 end
 
@@ -89,21 +91,24 @@ while from <= size do
   for i = 1, n do
     local number, cost
     number, cost, from = unpack_of('<dd', blob, from)
-    local c, t = entered(number)
-    local limit = granted(c, t)
-    local free = usable(t, limit, false)
-    local price = min(max(cost, 1), max(free, 1))
-    drawn[i], prices[i] = number, price
     if not shut then
+      local c, t = entered(number)
+      local limit = granted(c, t)
+      local free = usable(t, limit, false)
+      local price = max(cost, 1)
+      if not c.dated then
+        price = min(price, max(free, 1))
+      end
+      drawn[i], prices[i] = number, price
       local taken = used(c, t)
       if low then
         free = usable(t, limit, true)
       end
-      local wait, reason = check(c, t, price, limit, taken, limit - free)
+      local wait, reason = check(c, t, price, limit, taken, limit - free, low)
       if wait > longest then
         longest, why, who = wait, reason, number
       end
-      if storing and t.stored == 1 and (now >= c.covers or taken + price > c.ceiling) then
+      if storing and t.stored == 1 and unsaved(c, t, taken, price) then
         open = false
       end
     end
@@ -113,7 +118,7 @@ while from <= size do
   elseif not open then
     for i = 1, n do
       local e = entries[drawn[i]]
-      if e.terms.stored == 1 and (now >= e.count.covers or used(e.count, e.terms) + prices[i] > e.count.ceiling) then
+      if e.terms.stored == 1 and unsaved(e.count, e.terms, used(e.count, e.terms), prices[i]) then
         need(drawn[i], prices[i])
       end
     end
@@ -126,7 +131,12 @@ while from <= size do
       local e = entries[drawn[i]]
       local c = e.count
       e.packed = e.packed or pack('<Hc0', #e.name, e.name)
-      c.inflight, c.newest, c.changed = c.inflight + prices[i], id, true
+      c.changed = true
+      if c.dated then
+        take_dated(c.dated, id, prices[i])
+      else
+        c.inflight, c.newest = c.inflight + prices[i], id
+      end
       permit[1 + i], permit[1 + n + i] = pack('<d', prices[i]), e.packed
     end
     permits[#permits + 1] = string.format('p:%.0f', id)
@@ -138,7 +148,7 @@ while from <= size do
   end
 end
 
-for _, i in ipairs(unsaved) do
+for _, i in ipairs(waiting) do
   ahead(answers, i, entries[i].need)
 end
 if #permits > 0 then

@@ -1,25 +1,27 @@
-package quota_test
+package keeper_test
 
 import (
 	"testing"
 	"time"
 
-	"sluice/internal/quota"
+	"sluice/internal/ration/keeper"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // answer lets skew see an answer of an upstream that is ahead, sent and
 // received after the given delays.
-func answer(s *quota.Skew, local time.Time, ahead, latency time.Duration) {
-	s.Observe(local.Add(ahead).Truncate(time.Second), local, local.Add(latency))
+func answer(s *keeper.Skew, local time.Time, ahead, latency time.Duration) {
+	s.Observe(local.Add(ahead).Truncate(time.Second).UnixMicro(), local.UnixMicro(), local.Add(latency).UnixMicro())
 }
+
+func latest(s *keeper.Skew, at time.Time) time.Time { return time.UnixMicro(s.Latest(at.UnixMicro())) }
 
 func TestSkewNeverEarlyAndTightens(t *testing.T) {
 	const ahead = 90*time.Minute + 250*time.Millisecond
 	reset := noon.Add(2 * time.Hour)
 	truth := reset.Add(-ahead)
-	var s quota.Skew
+	var s keeper.Skew
 	previous := time.Duration(1<<63 - 1)
 	// The upstream's clock stands at .25, .65 and .05 of a second: each answer
 	// dates its second more exactly, or takes longer.
@@ -30,11 +32,11 @@ func TestSkewNeverEarlyAndTightens(t *testing.T) {
 		{400 * time.Millisecond, 5 * time.Second},
 	} {
 		answer(&s, noon.Add(c.at), ahead, c.latency)
-		late := s.Latest(reset).Sub(truth)
+		late := latest(&s, reset).Sub(truth)
 		if late < 0 || late > previous {
 			t.Fatalf("after an answer at %v: %v after the reset, was %v", c.at, late, previous)
 		}
-		if s.Earliest(reset).After(truth) {
+		if time.UnixMicro(s.Earliest(reset.UnixMicro())).After(truth) {
 			t.Fatalf("after an answer at %v: Earliest is after the reset", c.at)
 		}
 		previous = late
@@ -45,18 +47,18 @@ func TestSkewNeverEarlyAndTightens(t *testing.T) {
 }
 
 func TestSkewLearnsAnewWhenTheClockWasSet(t *testing.T) {
-	var s quota.Skew
+	var s keeper.Skew
 	answer(&s, noon, time.Hour, 0)
 	// The local clock is put right: it jumps an hour ahead.
 	answer(&s, noon.Add(time.Hour+time.Minute), 0, 0)
 	reset := noon.Add(2 * time.Hour)
-	if got := s.Latest(reset); got.Before(reset) {
+	if got := latest(&s, reset); got.Before(reset) {
 		t.Fatalf("Latest is %v before the reset", reset.Sub(got))
 	}
 }
 
 func TestSkewForgetsOldBounds(t *testing.T) {
-	var s quota.Skew
+	var s keeper.Skew
 	reset := noon.Add(24 * time.Hour)
 	answer(&s, noon, 400*time.Millisecond, 0)
 	// The upstream's clock falls back little by little, by less than a Date
@@ -64,15 +66,15 @@ func TestSkewForgetsOldBounds(t *testing.T) {
 	for i := range 5 {
 		answer(&s, noon.Add(time.Duration(i+1)*11*time.Minute), -time.Duration(i)*200*time.Millisecond, 0)
 	}
-	if truth := reset.Add(800 * time.Millisecond); s.Latest(reset).Before(truth) {
-		t.Fatalf("Latest is %v early", truth.Sub(s.Latest(reset)))
+	if truth := reset.Add(800 * time.Millisecond); latest(&s, reset).Before(truth) {
+		t.Fatalf("Latest is %v early", truth.Sub(latest(&s, reset)))
 	}
 }
 
 func TestNoSkewAssumesThatClocksAgree(t *testing.T) {
-	var s quota.Skew
-	s.Observe(time.Time{}, noon, noon)
-	if d := s.Latest(noon).Sub(noon); d < 0 || d > 100*time.Millisecond {
+	var s keeper.Skew
+	s.Observe(0, noon.UnixMicro(), noon.UnixMicro())
+	if d := latest(&s, noon).Sub(noon); d < 0 || d > 100*time.Millisecond {
 		t.Fatalf("Latest is %v off", d)
 	}
 }

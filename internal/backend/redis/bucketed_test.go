@@ -1,0 +1,139 @@
+package redis_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice/internal/backend/redis"
+	"sluice/internal/domain"
+	"sluice/internal/quota"
+	"sluice/internal/quota/bucketed"
+	"sluice/internal/quota/quotatest"
+	"sluice/internal/ration/rationtest"
+	"sluice/internal/testkit"
+)
+
+// bucketStand is a keeper of buckets over rations on Redis, with a hand-driven clock and a
+// store that survives it.
+type bucketStand struct {
+	testing.TB
+	db    *redis.DB
+	cfg   quota.Config
+	store *rationtest.Store
+
+	mu     sync.Mutex
+	now    time.Time
+	passed time.Duration
+	keeper *mortal
+}
+
+// mortal is a keeper whose process can end: the permits that are out then are those of the
+// dead.
+type mortal struct {
+	quota.Keeper
+	mu  sync.Mutex
+	out map[uint64]quota.Permit
+}
+
+func (m *mortal) Reserve(ctx context.Context, ask quota.Ask) (quota.Decision, error) {
+	d, err := m.Keeper.Reserve(ctx, ask)
+	if d.Granted {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.out[d.Permit.ID] = d.Permit
+	}
+	return d, err
+}
+
+func (m *mortal) Settle(ctx context.Context, p quota.Permit, r quota.Response) (*domain.QuotaWindow, error) {
+	m.returned(p)
+	return m.Keeper.Settle(ctx, p, r)
+}
+
+func (m *mortal) Refund(ctx context.Context, p quota.Permit, r quota.Response) (*domain.QuotaWindow, error) {
+	m.returned(p)
+	return m.Keeper.Refund(ctx, p, r)
+}
+
+func (m *mortal) returned(p quota.Permit) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.out, p.ID)
+}
+
+func newBucketStand(t testing.TB, db *redis.DB, cfg quota.Config) *bucketStand {
+	s := &bucketStand{TB: t, db: db, cfg: cfg, store: &rationtest.Store{}, now: noon}
+	s.forget()
+	s.Crash()
+	return s
+}
+
+func (s *bucketStand) Keeper() quota.Keeper { return s.keeper }
+
+func (s *bucketStand) Now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// Passed is the time that has passed: a clock that is set back does not undo it.
+func (s *bucketStand) Passed() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.passed
+}
+
+// Advance moves the clock, to a whole microsecond as Redis counts them.
+func (s *bucketStand) Advance(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.now
+	s.now = s.now.Add(d + time.Microsecond - 1).Truncate(time.Microsecond)
+	s.passed += max(s.now.Sub(before), 0)
+}
+
+// Persist has nothing to do: rations have a store.
+func (s *bucketStand) Persist(*domain.QuotaWindow) {}
+
+// Crash ends the process, not Redis. The permits of the dead are held until their lives
+// end; here they end at once.
+func (s *bucketStand) Crash() {
+	if s.keeper != nil {
+		for _, p := range s.keeper.out {
+			if _, err := s.keeper.Keeper.Settle(context.Background(), p, quota.Response{}); err != nil {
+				s.Fatal(err)
+			}
+		}
+	}
+	rations := redis.NewRations(s.db, redis.RationsOptions{Store: s.store, Clock: s.Now, Passed: s.Passed, PermitLife: 1000 * time.Hour})
+	k := bucketed.New(s.cfg, rations, bucketed.Options{Groups: s.store.Groups, Now: s.Now})
+	s.keeper = &mortal{Keeper: k, out: make(map[uint64]quota.Permit)}
+}
+
+// forget deletes what Redis knows about the owners.
+func (s *bucketStand) forget() {
+	c := s.db.Client
+	for _, owner := range owners {
+		if err := c.Do(context.Background(), c.B().Del().Key(s.db.OwnKey(bucketed.Group(owner), "ration")).Build()).Error(); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// TestBucketsOnRations: rations on Redis promise of buckets what the keeper of buckets
+// does.
+func TestBucketsOnRations(t *testing.T) {
+	for name, url := range map[string]func(testing.TB) string{"single": testkit.Redis, "cluster": testkit.RedisCluster} {
+		t.Run(name, func(t *testing.T) {
+			db := connectOwn(t, url(t))
+			quotatest.Run(t, quotatest.Factory{
+				Features: quotatest.Features{FakeClock: true, CasesAlone: name == "cluster"},
+				New: func(t testing.TB, cfg quota.Config) quotatest.Bench {
+					return newBucketStand(t, db, cfg)
+				},
+			})
+		})
+	}
+}

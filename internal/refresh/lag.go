@@ -176,7 +176,7 @@ func (l *Lags) Quiet(source string, p domain.Priority) bool {
 // quiet is Quiet of a source. The caller holds the lock.
 func (l *Lags) quiet(one *sourceLag, p domain.Priority) bool {
 	all := l.by[p]
-	return all.lag.Records == 0 && all.published <= 1 && !(one.busy && len(l.of) > 1)
+	return all.lag.Records == 0 && all.published <= 1 && (!one.busy || len(l.of) <= 1)
 }
 
 // renewIfOld asks for figures that are too old to be renewed. The caller holds

@@ -35,7 +35,7 @@ func (c walk) children(res *source.Result, all []record) {
 // What belongs to a record that was gone is read as a whole: pages that are as they
 // were would leave it flagged.
 func (c walk) child(res *source.Result, child *Stream, path string, p params) {
-	if child.perParent() || (belonging{c.call}).collected(child, path).IsZero() {
+	if child.perParent() || belonging(c).collected(child, path).IsZero() {
 		res.Next = append(res.Next, c.beginning(child, path, p))
 	}
 	if c.sweepDue(child, path) {

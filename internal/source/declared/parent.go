@@ -29,14 +29,14 @@ func (c belonging) gone(a *answer) source.Result {
 		again.Looked = true
 		return source.Result{Verdict: source.Done, Next: []domain.JobSpec{c.s.spec(c.Job.Type, c.Job.Resource, again, c.Job.Class)}}
 	}
-	res := source.Result{Verdict: source.Done, Absences: []document.Absence{leaving{c.call}.absence(c.stream, c.Job.Resource, c.ended, c.ended.Add(time.Microsecond))}}
+	res := source.Result{Verdict: source.Done, Absences: []document.Absence{leaving(c).absence(c.stream, c.Job.Resource, c.ended, c.ended.Add(time.Microsecond))}}
 	if c.stream.etag {
 		// If it comes back as it was, it must be read all the same.
 		res.Stored = append(res.Stored, pageOf(c.call, 0, "", "", 0))
 	}
 	if len(c.stream.Children) > 0 {
-		for _, below := range (leaving{c.call}).listed(c.Job.Resource, c.stream) {
-			(leaving{c.call}).goneRecord(&res, c.stream, below, c.ended)
+		for _, below := range leaving(c).listed(c.Job.Resource, c.stream) {
+			leaving(c).goneRecord(&res, c.stream, below, c.ended)
 		}
 	}
 	res.Cursors = append(res.Cursors, c.cursorAt(lostMark+" "+main, c.ended.Unix()))

@@ -32,7 +32,7 @@ func (c walk) since() int64 {
 		if last.IsZero() {
 			last = c.apartDone(c.Job.Type, c.Job.Resource)
 		}
-		if (belonging{c.call}).lost(c.stream, c.Job.Resource, last) {
+		if belonging(c).lost(c.stream, c.Job.Resource, last) {
 			return 0
 		}
 	}

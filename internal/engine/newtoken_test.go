@@ -26,7 +26,7 @@ func TestNewTokenFreesWhatWaited(t *testing.T) {
 			src.called[c.Job.Resource]++
 			used[c.Token]++
 			limit := 100
-			if c.Token == "token of octocat" {
+			if c.Token == "token-of-octocat" {
 				limit = 3
 			}
 			return source.Result{Verdict: source.Done, Quota: quota.Response{

@@ -46,7 +46,7 @@ func TestSecondRunKnowsTheFirst(t *testing.T) {
 	if !issues.Since.IsZero() || len(issues.Cursors) != 0 || issues.Stored != nil {
 		t.Errorf("the first run knows of an earlier one: %+v", issues)
 	}
-	if issues.Token != "token of octocat" || issues.Run.ID != first.ID || issues.Job.Attempt != 1 {
+	if issues.Token != "token-of-octocat" || issues.Run.ID != first.ID || issues.Job.Attempt != 1 {
 		t.Errorf("the call carries token %q, run %d and attempt %d", issues.Token, issues.Run.ID, issues.Job.Attempt)
 	}
 

@@ -112,7 +112,7 @@ func canceled(t *testing.T) context.Context {
 // account stores an account of the service's source without starting a run.
 func (s *service) account(login string) domain.Account {
 	s.t.Helper()
-	a, err := s.svc.Engine.PutAccount(s.t.Context(), engine.Signup{Source: s.opt.Sources[0].Name(), Login: login, Token: "token of " + login})
+	a, err := s.svc.Engine.PutAccount(s.t.Context(), engine.Signup{Source: s.opt.Sources[0].Name(), Login: login, Token: "token-of-" + login})
 	if err != nil {
 		s.t.Fatal(err)
 	}

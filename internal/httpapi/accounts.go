@@ -100,6 +100,9 @@ func (f accountFinder) named(ctx context.Context, ref, source string) (domain.Ac
 	}
 	switch len(found) {
 	case 0:
+		if prefixed && source == "" {
+			ref, place = login, shownName(at)
+		}
 		return domain.Account{}, domain.Errorf(domain.CodeNotFound, "there is no account %s at %s; POST /api/v1/accounts adds one", shownName(ref), place)
 	case 1:
 		return found[0], nil

@@ -20,14 +20,14 @@ func TestSecretsNeverShow(t *testing.T) {
 	c.http.Transport = apitest.Authorize{Token: apiToken}
 	const accounts = "/api/v1/accounts"
 	for body, status := range map[string]int{
-		`{"source":"noop","login":"ann","token":"` + token + `"}`:             http.StatusCreated,
-		`{"source":"nowhere","login":"ann","token":"` + token + `"}`:          http.StatusUnprocessableEntity,
-		`{"source":"github","login":"not a login","token":"` + token + `"}`:   http.StatusUnprocessableEntity,
-		`{"source":"noop","login":"ann","tokne":"` + token + `"}`:             http.StatusUnprocessableEntity,
-		`{"source":"noop","login":"ann","token":"` + token + ` with spaces"}`: http.StatusUnprocessableEntity,
-		`{"source":"noop","login":"ann","token":["` + token + `"]}`:           http.StatusUnprocessableEntity,
-		`{"source":"noop","login":"","token":"` + token + `"}`:                http.StatusUnprocessableEntity,
-		`{"source":"noop","login":"ann","token":"` + token + `"`:              http.StatusBadRequest,
+		`{"source":"noop","login":"ann","token":"` + token + `"}`:               http.StatusCreated,
+		`{"source":"nowhere","login":"ann","token":"` + token + `"}`:            http.StatusUnprocessableEntity,
+		`{"source":"github","login":"not a login","token":"` + token + `"}`:     http.StatusUnprocessableEntity,
+		`{"source":"noop","login":"ann","tokne":"` + token + `"}`:               http.StatusUnprocessableEntity,
+		`{"source":"noop","login":"ann","token":"` + token + `\nof two lines"}`: http.StatusUnprocessableEntity,
+		`{"source":"noop","login":"ann","token":["` + token + `"]}`:             http.StatusUnprocessableEntity,
+		`{"source":"noop","login":"","token":"` + token + `"}`:                  http.StatusUnprocessableEntity,
+		`{"source":"noop","login":"ann","token":"` + token + `"`:                http.StatusBadRequest,
 		`"` + token + `"`: http.StatusUnprocessableEntity,
 		token:             http.StatusBadRequest,
 	} {

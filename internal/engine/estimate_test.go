@@ -2,8 +2,10 @@ package engine_test
 
 import (
 	"testing"
+	"time"
 
 	"sluice/internal/engine"
+	"sluice/internal/quota"
 	sim "sluice/internal/simulator/github"
 	"sluice/internal/testkit"
 	"sluice/internal/wiring"
@@ -46,4 +48,21 @@ func TestForecastKnowsOfPagesToCome(t *testing.T) {
 			t.Errorf("%d repositories: %d calls were forecast, %d made (%.2f)", repos, made+early.Left, run.Calls, ratio)
 		}
 	}
+}
+
+// TestForecastWithoutARation: where no ration is to be kept, the pace of the answers tells
+// when a run ends.
+func TestForecastWithoutARation(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newBubbleWorld(t, sim.Options{Seed: 5, Accounts: 1, Latency: sim.Latency{Fixed: time.Second}, Shape: &sim.Shape{
+			Repos: sim.Exactly(20), Commits: sim.Exactly(30), Issues: sim.Exactly(12), Pulls: sim.Exactly(4),
+		}}, wiring.Options{Engine: engine.Config{Workers: 2}, Quota: quota.Config{Buckets: map[string]quota.Limits{}}})
+		c := w.signup(w.sim.Logins()[0])
+		pass(20 * time.Second)
+		p, err := w.svc.Engine.Progress(t.Context(), c.run)
+		if err != nil || p.Forecast == nil || p.Forecast.Left == 0 || !p.ETA.After(time.Now()) {
+			t.Fatalf("%+v, %v: nobody is told when it ends", p, err)
+		}
+		w.wantCompleted(w.wait(c.run), 0)
+	})
 }

@@ -49,7 +49,8 @@ func (op *outcomePolicy) toOutcome(ctx context.Context, b *claimedJob, r source.
 	} else if r.Verdict == source.PauseAccount && op.credentialRenewed(ctx, b) {
 		r.Verdict = source.Wait
 	}
-	if b.permit.ID != 0 {
+	// Without a ration permits have no number, and lanes a pace nevertheless.
+	if !b.permit.GrantedAt.IsZero() {
 		op.paces.Observe(b.lease.Lane, b.permit.GrantedAt, op.cfg.Now(), resetOf(window, r.Quota, op.cfg.Now()))
 	}
 	o := op.applyRetryPolicy(b.lease.Lane, b.job, r)

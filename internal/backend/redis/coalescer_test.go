@@ -35,12 +35,51 @@ func newCoalescerBench(t testing.TB, url string, processes int, l refresh.Coales
 
 func (b *coalescerBench) Processes() []refresh.Coalescer { return b.processes }
 
-// Pass waits: Redis has no clock that can be driven. It counts in milliseconds
-// and takes those of its last look, so that a key goes a little after its life.
-func (b *coalescerBench) Pass(d time.Duration) { <-time.After(d + 20*time.Millisecond) }
+// Pass makes what Redis keeps older: its clock is that of others, too, and cannot be
+// driven.
+func (b *coalescerBench) Pass(d time.Duration) {
+	b.Helper()
+	b.each(func(key string) {
+		c := b.db.Client
+		text, err := c.Do(b.Context(), c.B().Get().Key(key).Build()).ToString()
+		if err != nil {
+			b.Fatal(err)
+		}
+		left, err := c.Do(b.Context(), c.B().Pttl().Key(key).Build()).AsInt64()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if left <= d.Milliseconds() {
+			b.remove(key)
+			return
+		}
+		last := strings.LastIndexByte(text, ':') + 1
+		ends, err := strconv.ParseInt(text[last:], 10, 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		older := text[:last] + strconv.FormatInt(ends-d.Microseconds(), 10)
+		if err := c.Do(b.Context(), c.B().Set().Key(key).Value(older).PxMilliseconds(left-d.Milliseconds()).Build()).Error(); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
 
 // Lose removes what is known of all entities; the server is that of others, too.
 func (b *coalescerBench) Lose() {
+	b.Helper()
+	b.each(b.remove)
+}
+
+func (b *coalescerBench) remove(key string) {
+	b.Helper()
+	if err := b.db.Client.Do(b.Context(), b.db.Client.B().Del().Key(key).Build()).Error(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// each is told of every key of this bench.
+func (b *coalescerBench) each(do func(key string)) {
 	b.Helper()
 	mine := strings.TrimSuffix(b.db.OwnKey("", ""), "}:") + "*"
 	for _, node := range b.db.Client.Nodes() {
@@ -50,9 +89,7 @@ func (b *coalescerBench) Lose() {
 				b.Fatal(err)
 			}
 			for _, key := range found.Elements {
-				if err := b.db.Client.Do(b.Context(), b.db.Client.B().Del().Key(key).Build()).Error(); err != nil {
-					b.Fatal(err)
-				}
+				do(key)
 			}
 			cursor = found.Cursor
 		}

@@ -15,7 +15,7 @@ import (
 type CoalescerBench interface {
 	// Processes are coalescers that share what they know.
 	Processes() []refresh.Coalescer
-	// Pass lets time pass; without a clock driven by hand it waits.
+	// Pass lets time pass, at least as much.
 	Pass(d time.Duration)
 	// Lose loses everything that is known.
 	Lose()
@@ -23,7 +23,7 @@ type CoalescerBench interface {
 
 // CoalescerFactory makes test benches for one adapter.
 type CoalescerFactory struct {
-	// FakeClock is set when time passes only by Pass.
+	// FakeClock is set when no time passes but by Pass.
 	FakeClock bool
 	New       func(t testing.TB, processes int, lives refresh.CoalescerTTLs) CoalescerBench
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func locksEnd(s *suite) {
-	lives := refresh.CoalescerTTLs{High: 100 * time.Millisecond, Low: 200 * time.Millisecond}
+	lives := refresh.CoalescerTTLs{High: 10 * time.Minute, Low: 20 * time.Minute}
 	s.start(1, lives)
 	for _, p := range []domain.Priority{high, low} {
 		first := s.want(p.String(), p, refresh.Published)
@@ -21,7 +21,7 @@ func locksEnd(s *suite) {
 			s.Fatalf("version %d after %d", second.Version, first.Version)
 		}
 		s.release(first) // too late
-		if g := s.ask(p.String(), p); s.factory.FakeClock && g.Result != refresh.AlreadyProcessing {
+		if g := s.ask(p.String(), p); g.Result != refresh.AlreadyProcessing {
 			s.Fatalf("the lock of another was released: %+v", g)
 		}
 	}
@@ -54,7 +54,7 @@ func eachItsLife(s *suite) {
 }
 
 func versionsForgotten(s *suite) {
-	lives := refresh.CoalescerTTLs{High: 50 * time.Millisecond, Low: 50 * time.Millisecond, Version: 150 * time.Millisecond}
+	lives := refresh.CoalescerTTLs{High: 10 * time.Minute, Low: 10 * time.Minute, Version: 30 * time.Minute}
 	s.start(1, lives)
 	first := s.want("a", low, refresh.Published)
 	s.Pass(lives.Version)

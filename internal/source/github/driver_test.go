@@ -3,6 +3,7 @@ package github
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -27,6 +28,8 @@ type driver struct {
 	cursors map[string]time.Time
 	stored  map[string]domain.Page
 	docs    map[document.Key]document.Document
+	// keys are the keys that were ever stored: absences are looked for in one kind.
+	keys map[document.Kind][]document.Key
 	// gone are the absences of single documents; vanished and seen those and
 	// the sightings of repositories.
 	gone     map[document.Key]document.Absence
@@ -54,7 +57,7 @@ func newDriver(t testing.TB, src *Source, login, token string) *driver {
 	return &driver{
 		t: t, src: src, login: login, token: token,
 		cursors: map[string]time.Time{}, stored: map[string]domain.Page{}, docs: map[document.Key]document.Document{},
-		gone: map[document.Key]document.Absence{}, vanished: map[int64]document.Absence{}, seen: map[int64]time.Time{},
+		keys: map[document.Kind][]document.Key{}, gone: map[document.Key]document.Absence{}, vanished: map[int64]document.Absence{}, seen: map[int64]time.Time{},
 	}
 }
 
@@ -178,6 +181,9 @@ func (d *driver) store(doc document.Document) {
 	if old.SeenAt.After(doc.SeenAt) {
 		doc.SeenAt = old.SeenAt
 	}
+	if !ok {
+		d.keys[doc.Kind] = append(d.keys[doc.Kind], doc.Key)
+	}
 	d.docs[doc.Key] = doc
 	if doc.Kind == KindRepository && doc.SeenAt.After(d.seen[doc.Repository]) {
 		d.seen[doc.Repository] = doc.SeenAt
@@ -200,9 +206,20 @@ func (d *driver) flag(gone document.Absence) {
 		d.follow(gone)
 		return
 	}
-	for key, doc := range d.docs {
-		if key.Kind == gone.Kind && doc.Repository == gone.Repository && doc.SeenAt.Before(gone.NotSeenSince) {
+	for key, doc := range d.all(gone.Kind) {
+		if doc.Repository == gone.Repository && doc.SeenAt.Before(gone.NotSeenSince) {
 			d.gone[key] = gone
+		}
+	}
+}
+
+// all are the documents of a kind.
+func (d *driver) all(kind document.Kind) iter.Seq2[document.Key, *document.Document] {
+	return func(yield func(document.Key, *document.Document) bool) {
+		for _, key := range d.keys[kind] {
+			if doc, ok := d.docs[key]; ok && !yield(key, &doc) {
+				return
+			}
 		}
 	}
 }
@@ -214,35 +231,53 @@ func (d *driver) follow(a document.Absence) {
 		return ok && !doc.SeenAt.After(own.Since)
 	}
 	gone := map[int64]bool{}
-	for key, doc := range d.docs {
-		if slices.Contains(a.With, key.Kind) && doc.Repository == a.Repository && holds(key, &doc) {
-			gone[a.NumberOf(key.Name, doc.Number)] = true
+	for _, kind := range a.With {
+		for key, doc := range d.all(kind) {
+			if doc.Repository == a.Repository && holds(key, doc) {
+				gone[a.NumberOf(key.Name, doc.Number)] = true
+			}
 		}
 	}
-	for key, doc := range d.docs {
+	for key, doc := range d.all(a.Kind) {
 		switch {
-		case key.Kind != a.Kind || doc.Repository != a.Repository:
+		case doc.Repository != a.Repository:
 		case gone[doc.Number]:
 			d.gone[key] = a
-		case holds(key, &doc):
+		case holds(key, doc):
 			delete(d.gone, key)
+			d.settle(key)
 		}
 	}
 }
 
 func (d *driver) settleFlags() {
-	if len(d.gone)+len(d.vanished) == 0 {
+	for key := range d.gone {
+		d.settle(key)
+	}
+	if len(d.vanished) == 0 {
 		return // as in most tests, which have thousands of documents
 	}
-	for key, doc := range d.docs {
-		own, repo := d.gone[key], d.vanished[doc.Repository]
-		doc.Deleted, doc.GoneWhy = false, ""
-		switch {
-		case own.Why != "" && !doc.SeenAt.After(own.Since):
-			doc.Deleted, doc.GoneWhy = true, own.Why
-		case repo.Why != "" && !d.seen[doc.Repository].After(repo.Since) && key.Kind != KindEvent:
-			doc.Deleted, doc.GoneWhy = true, repo.Why
-		}
+	for key := range d.docs {
+		d.settle(key)
+	}
+}
+
+// settle says of a document whether it is gone.
+func (d *driver) settle(key document.Key) {
+	doc, ok := d.docs[key]
+	if !ok {
+		return
+	}
+	was, why := doc.Deleted, doc.GoneWhy
+	own, repo := d.gone[key], d.vanished[doc.Repository]
+	doc.Deleted, doc.GoneWhy = false, ""
+	switch {
+	case own.Why != "" && !doc.SeenAt.After(own.Since):
+		doc.Deleted, doc.GoneWhy = true, own.Why
+	case repo.Why != "" && !d.seen[doc.Repository].After(repo.Since) && key.Kind != KindEvent:
+		doc.Deleted, doc.GoneWhy = true, repo.Why
+	}
+	if doc.Deleted != was || doc.GoneWhy != why {
 		d.docs[key] = doc
 	}
 }

@@ -62,7 +62,7 @@ func TestRewrittenCommitsAreFlagged(t *testing.T) {
 				}
 			}
 			lost.Name = formatID(lost.Repository) + ":pushed-away"
-			d.docs[lost.Key] = lost
+			d.store(lost)
 			if err := w.Push(repo, 1); err != nil {
 				t.Fatal(err)
 			}

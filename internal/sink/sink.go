@@ -22,7 +22,9 @@ import (
 	"sluice/internal/document"
 )
 
-// Target is where rows are carried to. One process at a time writes to it.
+// Target is where rows are carried to. One process at a time writes to it, and there one
+// runner, which calls these one after the other, Close last: a target needs no lock for
+// what takes as long as the network does.
 type Target interface {
 	// Prepare connects, and makes what is missing of the tables, and of the columns of
 	// those that are there. It comes first, and again after every error. If another

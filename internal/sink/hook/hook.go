@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"sluice/internal/backoff"
@@ -56,7 +55,6 @@ func (o Options) GoString() string { return o.String() }
 type Hook struct {
 	options Options
 
-	mu     sync.Mutex
 	tables []table
 	held   standing
 	// notBefore is when the receiver may be asked again.
@@ -95,8 +93,6 @@ func New(o Options) *Hook {
 
 // Prepare implements sink.Target.
 func (h *Hook) Prepare(ctx context.Context, tables []sink.Table) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if err := h.options.Sender.Check(ctx, h.options.URL); err != nil {
 		return err
 	}
@@ -151,16 +147,12 @@ func digest(parts ...any) string {
 
 // Progress implements sink.Target.
 func (h *Hook) Progress(context.Context) (sink.Progress, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	return h.held.Progress, nil
 }
 
 // Apply implements sink.Target: it returns when the receiver has taken the batch, or it
 // is set aside.
 func (h *Hook) Apply(ctx context.Context, b *sink.Batch) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if err := h.forget(ctx, b.Purged); err != nil {
 		return err
 	}

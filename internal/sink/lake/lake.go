@@ -16,7 +16,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"sluice/internal/archive"
@@ -60,7 +59,6 @@ type Lake struct {
 	catalog catalog
 	lock    *lock
 
-	mu      sync.Mutex
 	tables  []*table
 	now     *contents
 	applied time.Time
@@ -126,8 +124,6 @@ func (l *Lake) open(ctx context.Context) (err error) {
 
 // Prepare implements sink.Target.
 func (l *Lake) Prepare(ctx context.Context, tables []sink.Table) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.tables = nil
 	for _, t := range tables {
 		columns := slices.Clone(t.Columns)
@@ -220,8 +216,6 @@ func (l *Lake) removeOrphans(ctx context.Context) error {
 
 // Progress implements sink.Target.
 func (l *Lake) Progress(ctx context.Context) (sink.Progress, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	now, err := l.current(ctx)
 	if err != nil {
 		return sink.Progress{}, err
@@ -231,8 +225,6 @@ func (l *Lake) Progress(ctx context.Context) (sink.Progress, error) {
 
 // Apply implements sink.Target.
 func (l *Lake) Apply(ctx context.Context, b *sink.Batch) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if err := l.pace(ctx, b); err != nil {
 		return err
 	}
@@ -323,8 +315,6 @@ func (l *Lake) edits(b *sink.Batch) ([][]edit, error) {
 
 // Close implements sink.Target.
 func (l *Lake) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	defer l.lock.release()
 	if l.catalog == nil {
 		return nil

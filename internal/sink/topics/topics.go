@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -60,7 +59,6 @@ const (
 type Topics struct {
 	options Options
 
-	mu     sync.Mutex
 	client *kgo.Client
 	tables []table
 	// held is what the progress topic has.
@@ -92,8 +90,6 @@ func (t *Topics) topic(name string) string { return t.options.Prefix + "." + nam
 
 // Prepare implements sink.Target.
 func (t *Topics) Prepare(ctx context.Context, tables []sink.Table) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	limited, cancel := context.WithTimeout(ctx, t.options.Limit)
 	defer cancel()
 	return failure(ctx, t.prepare(limited, tables))
@@ -232,15 +228,11 @@ func checkTopics(ctx context.Context, admin *kadm.Client, names []string) error 
 
 // Progress implements sink.Target.
 func (t *Topics) Progress(context.Context) (sink.Progress, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	return t.held.Progress, nil
 }
 
 // Apply implements sink.Target.
 func (t *Topics) Apply(ctx context.Context, b *sink.Batch) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.client == nil {
 		return domain.Errorf(domain.CodeUnavailable, "the topics are not prepared")
 	}
@@ -334,8 +326,6 @@ func (t *Topics) disconnect() {
 
 // Close implements sink.Target.
 func (t *Topics) Close() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.disconnect()
 	return nil
 }

@@ -147,7 +147,6 @@ func (s *Service) makeUp(ctx context.Context, ids []string, found *Missed) error
 		done(false)
 		return err
 	}
-	s.logSoon(ctx)
 	found.Found += len(ids)
 	found.Timers = append(found.Timers, ids[:min(len(ids), missedShown-len(found.Timers))]...)
 	var entries []due.Entry
@@ -165,7 +164,7 @@ func (s *Service) makeUp(ctx context.Context, ids []string, found *Missed) error
 			over = append(over, DueID(f.ID))
 		}
 	}
-	told := s.schedule(ctx, entries...)
+	told := s.schedule(ctx, entries...) && s.logSoon(ctx)
 	done(told)
 	if !told || len(over) == 0 {
 		return nil

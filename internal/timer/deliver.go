@@ -155,7 +155,9 @@ func (s *Service) settleWebhook(ctx context.Context, mine due.Taken, one Settlem
 		return
 	}
 	s.watchers.Notify()
-	s.logSoon(ctx)
+	if !s.logSoon(ctx) {
+		return
+	}
 	if one.To != Delivering {
 		s.reportToTrigger(ctx, outcome{done: []due.Taken{mine}})
 		return

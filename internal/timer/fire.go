@@ -131,8 +131,9 @@ func (s *Service) fire(running, ctx context.Context, taken []due.Taken, now time
 		o.done = append(o.done, t)
 	}
 	s.watchers.Notify()
-	s.reportToTrigger(ctx, o)
-	s.logSoon(ctx)
+	if s.logSoon(ctx) {
+		s.reportToTrigger(ctx, o)
+	}
 }
 
 func (s *Service) count(t Timer) {

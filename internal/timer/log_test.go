@@ -221,6 +221,30 @@ func TestLogTellsWhatBecameOfHooks(t *testing.T) {
 	})
 }
 
+// TestLogIsTriedThoughTheTriggerWasDown: the last that fired is in the log, though the
+// trigger could not be told that the log is behind, and nothing fires after it.
+func TestLogIsTriedThoughTheTriggerWasDown(t *testing.T) {
+	for name, address := range map[string]string{"alone": "", "delivered": "https://example.com/"} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				log, f := newLog(), faulty.NewPlan()
+				w := started(t, func(o *timer.Options) {
+					o.Log, o.Sender, o.Trigger = log, newReceiver(), faulty.NewDueSet(o.Trigger, f)
+				})
+				w.set("last", time.Now().Add(time.Minute), address)
+				breakDown(f, "Put")
+				pass(time.Minute + time.Second)
+				f.Heal()
+				w.expect("last", timer.Completed)
+				pass(10 * time.Minute)
+				if c := log.of("last"); c.Status != timer.Completed {
+					t.Errorf("the log says %+v", c)
+				}
+			})
+		})
+	}
+}
+
 // TestEverythingFailsAtRandom: store, trigger, log, hook and receivers.
 func TestEverythingFailsAtRandom(t *testing.T) {
 	const n = 300

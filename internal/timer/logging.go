@@ -21,15 +21,18 @@ const (
 	retryLog = 2 * time.Second
 )
 
-// logSoon has completions written to the log, where there is one.
-func (s *Service) logSoon(ctx context.Context) {
+// logSoon has completions written to the log, where there is one. If the trigger cannot
+// be told that the log is behind, it is told nothing of the timers either: it hands them
+// out again, or is filled anew, and says so with them.
+func (s *Service) logSoon(ctx context.Context) (told bool) {
 	if s.Log == nil {
-		return
+		return true
 	}
 	if err := s.Trigger.Put(ctx, due.Entry{ID: logID, At: s.Now()}); err != nil {
-		// The next that fires, or the next start, says so again.
 		s.Slog.Warn("the trigger cannot be told that the log is behind", "error", err)
+		return false
 	}
+	return true
 }
 
 // bringLogUpToDate writes everything that the log lacks. It returns when to try

@@ -119,6 +119,9 @@ func (c walk) walked(a *answer, all []record) source.Result {
 	if f.wrong != "" {
 		return c.failed(f.wrong)
 	}
+	if c.p.Tag == endTag {
+		return c.stillTheEnd(f, len(all))
+	}
 	if c.left > 0 {
 		// It may be one of those that are stored: what is not met is not gone.
 		c.p.Doubt = true

@@ -61,6 +61,9 @@ type shelf struct {
 	link  string
 	tags  bool
 	asked []string
+	// bare says that bodies have nothing but records: what follows a page stands in its
+	// headers alone, which a 304 does not repeat.
+	bare bool
 }
 
 func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -87,6 +90,10 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body["next"] = fmt.Sprintf(s.link, page+1)
 		w.Header().Set("Link", "<"+strings.TrimSpace(fmt.Sprintf(s.link, page+1))+`>; rel="next"`)
 	}
+	if s.bare {
+		body = map[string]any{"data": all}
+		w.Header().Set("X-Total", strconv.Itoa(len(ids)))
+	}
 	text, _ := json.Marshal(body)
 	hash := fnv.New64a()
 	_, _ = hash.Write(text)
@@ -96,6 +103,10 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Etag", tag)
 		if r.Header.Get("If-None-Match") == tag {
 			status, text = http.StatusNotModified, nil
+			if s.bare {
+				w.Header().Del("Link")
+				w.Header().Del("X-Total")
+			}
 		}
 	}
 	s.asked = append(s.asked, fmt.Sprintf("%s %d", r.URL.RequestURI(), status))
@@ -260,4 +271,38 @@ func TestTagsAfterAChange(t *testing.T) {
 	d.run()
 	d.holds("the walk after it", 53, 3)
 	unread("at last")
+}
+
+// TestTagsThatDoNotSpeakOfHeaders: what comes behind a last page that was full is found,
+// though that page is answered 304 and its header alone names the next.
+func TestTagsThatDoNotSpeakOfHeaders(t *testing.T) {
+	for name, page := range map[string]string{
+		"link": "{type: link}", "total": "{type: page, param: page, size: {n: 10}, total: {header: X-Total}}",
+	} {
+		s := &shelf{ids: count(50), link: "/items?page=%d", tags: true, bare: true}
+		d := against(t, items+page+", conditional: etag}\n", s)
+		d.run()
+		s.asked = nil
+		d.run()
+		if len(s.asked) > 7 {
+			t.Errorf("%s: unchanged it asked for %v", name, s.asked)
+		}
+		for n := 51; n < 75; n++ {
+			s.ids = append(s.ids, n)
+			d.run()
+			d.holds(fmt.Sprintf("%s with record %d", name, n), n, 0)
+		}
+		s.asked = nil
+		d.run()
+		if len(s.asked) > 9 {
+			t.Errorf("%s: unchanged again it asked for %v", name, s.asked)
+		}
+	}
+	// One page that is full is followed by another, too.
+	s := &shelf{ids: count(10), link: "/items?page=%d", tags: true, bare: true}
+	d := against(t, items+"{type: link}, conditional: etag}\n", s)
+	d.run()
+	s.ids = count(11)
+	d.run()
+	d.holds("behind the only page", 11, 0)
 }

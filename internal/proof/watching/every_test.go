@@ -259,10 +259,13 @@ func (b *broken) breaksRefreshes() {
 	b.refresh(unknown(1000, 200)...)
 	b.fires("SluiceDeadLetters", "SluiceRefreshErrors")
 	b.redisSays("ACL SETUSER default -xadd")
-	b.meanwhile(func() {
-		_, _ = b.Call(http.MethodPost, "/api/v1/refresh", fmt.Sprintf(`{"source":"maplestory","keys":[%q]}`, b.game.Ocid(2500)))
-	}, "SluicePublishFails")
+	publish := func() bool {
+		status, _ := b.Call(http.MethodPost, "/api/v1/refresh", fmt.Sprintf(`{"source":"maplestory","keys":[%q]}`, b.game.Ocid(2500)))
+		return status == http.StatusAccepted
+	}
+	b.meanwhile(func() { publish() }, "SluicePublishFails")
 	b.redisSays("ACL SETUSER default +xadd")
+	b.until(publish) // Redis is left alone for a while
 	b.games.say(http.StatusInternalServerError)
 	b.refresh(b.characters(2600, 40)...)
 	b.fires("SluiceBreakerOpen")

@@ -35,7 +35,7 @@ RACE := CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 $(GO) test -trimpath -vet=off -r
 SCHEMA := $(TOOLS)/github-schema.graphql
 
 # What takes longest comes first: others fill the processors while it waits.
-PACKAGES ?= ./internal/proof/machines ./internal/proof/collection ./internal/backend/relational ./internal/backend/mongo ./internal/proof/... ./...
+PACKAGES ?= ./internal/proof/machines ./internal/proof/collection ./internal/backend/relational ./internal/backend/mongo ./internal/source/github ./internal/backend/redis ./internal/engine ./internal/proof/... ./...
 # Tests wait for servers, disks and each other: six packages keep two processors busy.
 test: servers ## set up and run everything, with the race detector and real servers
 	@rm -f .testdata/fallbacks; mkdir -p .testdata

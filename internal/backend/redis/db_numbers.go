@@ -14,6 +14,11 @@ func (r *record) double(f float64) {
 	*r = binary.LittleEndian.AppendUint64(*r, math.Float64bits(f))
 }
 
+// put overwrites the number at a place.
+func (r record) put(at, n int) {
+	binary.LittleEndian.PutUint64(r[8*at:], math.Float64bits(float64(n)))
+}
+
 func (r *record) integers(all ...int) {
 	for _, n := range all {
 		r.double(float64(n))

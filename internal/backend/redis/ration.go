@@ -106,8 +106,11 @@ func (k *Rations) Reserve(ctx context.Context, ask keeper.Ask) (keeper.Decision,
 	ctx = context.WithoutCancel(ctx)
 	defer g.users.Add(-1)
 	if g.users.Add(1) == 1 {
-		g.reserve(ctx, []*rationAsk{a})
-	} else if err := g.asks.Do(ctx, a); err != nil {
+		if done, err := g.grantAlone(ctx, a); err != nil || done {
+			return a.decision, err
+		}
+	}
+	if err := g.asks.Do(ctx, a); err != nil {
 		return keeper.Decision{}, err
 	}
 	return a.decision, a.err
@@ -119,7 +122,9 @@ func (k *Rations) Settle(ctx context.Context, p keeper.Permit, o keeper.Outcome)
 	ctx = context.WithoutCancel(ctx)
 	defer g.users.Add(-1)
 	if g.users.Add(1) == 1 {
-		return g.settle(ctx, []*rationEnd{e})
+		if done, err := g.answerAlone(ctx, e); err != nil || done {
+			return err
+		}
 	}
 	return g.ends.Do(ctx, e)
 }

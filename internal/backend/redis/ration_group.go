@@ -16,14 +16,14 @@ import (
 
 // rationScripts are the scripts by name.
 var rationScripts = struct{ grant, answer, reserve, take, settle, change, restore, look *luaScript }{
-	grant:   loadScript("ration", "base", "short", "grant"),
-	answer:  loadScript("ration", "base", "short", "answer"),
-	reserve: loadScript("ration", "base", "common", "dated", "dated_settle", "counts", "learn", "reserve"),
-	take:    loadScript("ration", "base", "common", "dated", "dated_settle", "counts", "learn", "take"),
-	settle:  loadScript("ration", "base", "common", "dated", "dated_settle", "counts", "learn", "settle"),
-	change:  loadScript("ration", "base", "common", "dated", "counts", "change"),
-	restore: loadScript("ration", "base", "common", "dated", "counts", "restore"),
-	look:    loadScript("ration", "base", "common", "dated", "dated_settle", "counts", "learn", "look"),
+	grant:   loadScript("ration", "form", "short", "grant"),
+	answer:  loadScript("ration", "form", "short", "answer"),
+	reserve: loadScript("ration", "form", "base", "common", "dated", "dated_settle", "counts", "learn", "reserve"),
+	take:    loadScript("ration", "form", "base", "common", "dated", "dated_settle", "counts", "learn", "take"),
+	settle:  loadScript("ration", "form", "base", "common", "dated", "dated_settle", "counts", "learn", "settle"),
+	change:  loadScript("ration", "form", "base", "common", "dated", "counts", "change"),
+	restore: loadScript("ration", "form", "base", "common", "dated", "counts", "restore"),
+	look:    loadScript("ration", "form", "base", "common", "dated", "dated_settle", "counts", "learn", "look"),
 }
 
 // rationHead is how many numbers every script answers with about the group itself.
@@ -137,18 +137,27 @@ func (g *rationGroup) caller() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := make(record, 0, 14*8)
-	slack := clockAllowance
-	if g.keeper.opts.Clock != nil {
-		slack = 0 // a test's requests take no time
-	}
-	r.int64s(g.epoch, g.sequence, g.ahead+passed.Microseconds())
-	r.int64s(g.now + (passed - g.sent + g.received - g.sent + slack).Microseconds())
-	r.int64s(g.stored, g.last.turns, g.last.scale, g.last.clock)
+	slack := g.slack()
+	r.int64s(g.epoch, g.sequence, g.ahead+passed.Microseconds(), g.atMost(passed), g.stored, g.last.turns, g.last.scale, g.last.clock)
 	r.durations(passed-g.last.received, passed-g.last.sent+g.last.received-g.last.sent+slack)
 	r.booleans(g.last.newcomer)
 	r.durations(g.keeper.opts.PermitLife)
 	r.int64s(g.server, g.keeper.servers.seen(g.server, passed))
 	return string(r)
+}
+
+// slack is how much longer a request may take before a clock is doubted. Those of a test take
+// no time.
+func (g *rationGroup) slack() time.Duration {
+	if g.keeper.opts.Clock != nil {
+		return 0
+	}
+	return clockAllowance
+}
+
+// atMost is what the group's time is by now at most.
+func (g *rationGroup) atMost(passed time.Duration) int64 {
+	return g.now + (passed - g.sent + g.received - g.sent + g.slack()).Microseconds()
 }
 
 // told remembers the head of an answer. A newcomer goes by the first one: from then on
@@ -231,19 +240,6 @@ func (g *rationGroup) run(ctx context.Context, s *luaScript, want int, args []st
 		}
 	}
 	return nil, g.vanished()
-}
-
-// runShort calls a script of a short way, and the long one if it does not decide.
-func (g *rationGroup) runShort(ctx context.Context, short, long *luaScript, want int, t *rationTable, blob record, more []string) ([]int64, error) {
-	if err := g.meet(ctx); err != nil {
-		return nil, err
-	}
-	if t.plain {
-		if n, err := g.once(ctx, short, t.shortArguments(blob, g.storing(), more)); err != nil || len(n) >= want {
-			return n, err
-		}
-	}
-	return g.run(ctx, long, want, append(t.arguments(blob, g.storing(), len(more)), more...))
 }
 
 // once calls a script, and remembers the head of its answer. It fills in the first two

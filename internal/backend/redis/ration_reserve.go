@@ -15,6 +15,8 @@ import (
 // rationAsk is an ask on its way.
 type rationAsk struct {
 	keeper.Ask
+	// long says that the short way did not decide it.
+	long     bool
 	decision keeper.Decision
 	err      error
 }
@@ -23,6 +25,8 @@ type rationAsk struct {
 type rationEnd struct {
 	permit  keeper.Permit
 	outcome keeper.Outcome
+	// long says that the short way did not decide it.
+	long bool
 }
 
 // parkStored is how long a pause lasts at least that is stored.
@@ -66,7 +70,12 @@ func (g *rationGroup) reserveOnce(ctx context.Context, asks []*rationAsk) (again
 	wall := g.keeper.wall()
 	table := g.keeper.newTable(wall)
 	runs, blob := table.askRuns(asks)
-	n, err := g.runShort(ctx, rationScripts.grant, rationScripts.reserve, rationHead+grantAnswer*len(runs), table, blob, nil)
+	if !slices.ContainsFunc(asks, func(a *rationAsk) bool { return a.long }) {
+		if done, err := g.grantShort(ctx, table, asks, blob); err != nil || done {
+			return nil, err
+		}
+	}
+	n, err := g.run(ctx, rationScripts.reserve, rationHead+grantAnswer*len(runs), table.arguments(blob, g.storing(), 0))
 	if err != nil {
 		return nil, err
 	}
@@ -165,12 +174,14 @@ func (g *rationGroup) save(ctx context.Context, table *rationTable, n []int64) e
 func (g *rationGroup) settle(ctx context.Context, all []*rationEnd) error {
 	wall := g.keeper.wall()
 	table := g.keeper.newTable(wall)
-	blob := table.endKinds(all, wall)
-	fields := make([]string, len(all))
-	for i, e := range all {
-		fields[i] = heldField(e.permit.ID)
+	fields := heldFields(all)
+	if !slices.ContainsFunc(all, func(e *rationEnd) bool { return e.long }) {
+		if done, err := g.answerShort(ctx, table, all, fields); err != nil || done {
+			return err
+		}
 	}
-	n, err := g.runShort(ctx, rationScripts.answer, rationScripts.settle, rationHead+1, table, blob, fields)
+	blob := table.endKinds(all, wall)
+	n, err := g.run(ctx, rationScripts.settle, rationHead+1, append(table.arguments(blob, g.storing(), len(all)), fields...))
 	if err != nil {
 		return err
 	}
@@ -188,9 +199,13 @@ func (g *rationGroup) settle(ctx context.Context, all []*rationEnd) error {
 	return g.save(ctx, table, n)
 }
 
-// heldField names what is kept of a permit, in a group's hash.
-func heldField(id uint64) string {
-	return string(binary.BigEndian.AppendUint64([]byte("p:"), id))
+// heldFields name what is kept of permits, in a group's hash.
+func heldFields(all []*rationEnd) []string {
+	fields := make([]string, len(all))
+	for i, e := range all {
+		fields[i] = string(binary.BigEndian.AppendUint64([]byte("p:"), e.permit.ID))
+	}
+	return fields
 }
 
 // endKinds writes what settle.lua reads of permits: each kind of answers once, and then the

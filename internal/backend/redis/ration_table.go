@@ -94,16 +94,6 @@ func (t *rationTable) arguments(blob record, storing bool, more int) []string {
 	return t.gateFields(args)
 }
 
-// shortArguments are what a script of a short way is told.
-func (t *rationTable) shortArguments(blob record, storing bool, more []string) []string {
-	args := make([]string, 4, 4+len(t.texts)+len(t.gates)+len(more))
-	args[2], args[3] = string(blob), string(t.marks(make(record, 0, 8*len(t.texts)), storing))
-	for _, text := range t.texts {
-		args = append(args, text.hot)
-	}
-	return append(t.gateFields(args), more...)
-}
-
 // marks tell the terms of counts apart, and whether they are stored.
 func (t *rationTable) marks(r record, storing bool) record {
 	for _, text := range t.texts {

@@ -1,47 +1,52 @@
 -- Ends permits the short way: calls that were answered as expected.
 --
 -- KEYS[1]  the group
--- ARGV[3]  the permits, as settle.lua is told of them
--- ARGV[4]  and on: counts and gates (short.lua), and then the fields of the permits
+-- ARGV[1]  what the caller knows (short.lua), and the permits, doubles: how many there are, and how
+--          many kinds of answers; for each kind what the upstream's clock showed (0 if it did
+--          not say), how many draws, and how long the text is that follows them; for each draw
+--          the number of its count, what it took, and for windows that are dated the limit
+--          that was told (0 if none), when the window ends, and 1 if it was free; and what its
+--          permits hold but for the instant, as reserve.lua is told. Then for each permit its
+--          kind, its number, how long ago it was granted by the caller's clock, and for each draw
+--          of a window that is dated what was told to be left
+-- ARGV[2]  and on: counts and gates (short.lua), and then the fields of the permits
 --
--- Returns nothing if it is not plain, else what settle.lua does.
+-- Returns '' if it is not plain, else doubles: the group's number, its time and turns, the
+-- server's clock, and the server if it was found out now.
 
-local FROM, TAIL, MOST, DATE, HOW_MANY, CALLS, LOWEST = 1, 2, 3, 4, 5, 6, 7
-local blob, kinds, seen = ARGV[3], {}, {}
-local permits, all, from = unpack_of('<dd', blob)
+local FROM, TAIL, MOST, DATE, HOW_MANY, CALLS, LOWEST, IS_DATED = 1, 2, 3, 4, 5, 6, 7, 8
+local kinds, seen, took, permits, all = {}, {}, {}, 0, 0
+permits, all, from = unpack_of('<dd', blob, from)
 local first = #raw - permits
 for i = 2 + counts_told, first do
   if raw[i] then
     local _, _, half, pilot = unpack_of('<dddd', raw[i])
     if half == 1 or pilot ~= 0 then
-      return {}
+      return ''
     end
   end
 end
 for i = 1, all do
-  local _, retry, backoff, _, date, n, size, at = unpack_of('<ddddddd', blob, from)
-  if retry > 0 or backoff == 1 or date > 0 and (now < since or now - since > SKEW_MEMORY or date - now > ahead) then
-    return {}
+  local date, n, size, at = unpack_of('<ddd', blob, from)
+  if date > 0 and (now < since or now - since > SKEW_MEMORY or date - now > ahead) then
+    return ''
   end
-  from = at + 88 * n + size
+  from = at + 40 * n + size
   local k = { at, sub(blob, from - size, from - 1), EXACT, date, n, 0, EXACT }
   kinds[i] = k
-  for draw = at, at + 88 * (n - 1), 88 do
-    local number, free, _, limit, ends, window, refill, moved, reset, exhausted = unpack_of('<dddddddddd', blob, draw)
+  for draw = at, at + 40 * (n - 1), 40 do
+    local number, _, limit, reset, free = unpack_of('<ddddd', blob, draw)
     local c = counts[number]
-    if c[IS_DATED] then
+    if c[SHAPE] == DATED_SHAPE then
       local distance, jitter = reset - c[ANCHOR], min(SECOND, c[PERIOD] / 2)
-      plain = reset > 0 and c[ANCHOR] > 0 and distance <= jitter and distance >= -jitter
-        and (limit == 0 or limit == c[LIMIT] and c[ASSUMED] == 0)
-        and reset + RESET_MARGIN - best <= now + 2 * c[PERIOD] + RESET_SLACK
+      if c[ANCHOR] == 0 or distance > jitter or distance < -jitter or limit > 0 and (limit ~= c[LIMIT] or c[ASSUMED] == 1)
+        or reset + RESET_MARGIN - best > now + 2 * c[PERIOD] + RESET_SLACK then
+        return ''
+      end
       if free == 1 and limit > 0 then
         k[MOST] = limit
       end
-    else
-      plain = limit == 0 and ends == 0 and refill == 0 and window == 0
-    end
-    if not plain or moved > 0 or exhausted == 1 then
-      return {}
+      k[#k + 1] = c
     end
   end
 end
@@ -49,40 +54,34 @@ for i = 1, permits do
   local kind, id, ago, at = unpack_of('<ddd', blob, from)
   local k, held = kinds[kind], raw[first + i]
   if not held or seen[id] or sub(held, 9) ~= k[TAIL] or k[DATE] > 0 and k[DATE] - now + ago + SECOND <= best then
-    return {}
+    return ''
   end
   seen[id] = true
   k[CALLS], k[LOWEST] = k[CALLS] + 1, min(k[LOWEST], id)
-  for draw = k[FROM], k[FROM] + 88 * (k[HOW_MANY] - 1), 88 do
+  for d = IS_DATED, #k do
     local left = unpack_of('<d', blob, at)
-    local c = counts[unpack_of('<d', blob, draw)]
     at = at + 8
-    if not c[IS_DATED] then
-      plain = left < 0
-    else
-      plain = left >= 0 and left < k[MOST]
-      c[REPORTED] = min(c[REPORTED], left)
+    if left >= k[MOST] then
+      return ''
     end
-    if not plain then
-      return {}
-    end
+    k[d][REPORTED] = min(k[d][REPORTED], left)
   end
   from = at
 end
 for i = 1, all do
   local k = kinds[i]
+  local calls = k[CALLS]
   for draw = 0, k[HOW_MANY] - 1 do
-    local number, free, cost, _, _, _, _, _, reset = unpack_of('<ddddddddd', blob, k[FROM] + 88 * draw)
+    local number, cost, _, reset = unpack_of('<dddd', blob, k[FROM] + 40 * draw)
     local c, price = counts[number], unpack_of('<d', k[TAIL], 9 + 8 * draw)
-    local took = free == 1 and 0 or cost > 0 and cost or price
-    c[INFLIGHT] = max(c[INFLIGHT] - price * k[CALLS], 0)
-    if c[IS_DATED] then
+    c[INFLIGHT] = max(c[INFLIGHT] - price * calls, 0)
+    if c[SHAPE] == DATED_SHAPE then
       if k[LOWEST] <= c[CARRIED] then
-        return {}
+        return ''
       end
-      c[LEFT], c[RESET] = c[LEFT] + (price - took) * k[CALLS], max(c[RESET], reset)
+      c[LEFT], c[RESET] = c[LEFT] + (price - cost) * calls, max(c[RESET], reset)
     elseif c[SHAPE] == SLIDING then
-      c[TOOK] = c[TOOK] + took * k[CALLS]
+      took[number] = (took[number] or 0) + cost * calls
     end
   end
 end
@@ -90,30 +89,32 @@ end
 local fields = {}
 for i = 1, counts_told do
   local c, taken, n = counts[i], 0, #fields
-  fields[n + 1] = ARGV[4 + i]
-  if c[IS_DATED] then
+  fields[n + 1] = ARGV[1 + i]
+  if c[SHAPE] == DATED_SHAPE then
     taken = c[LIMIT] - (c[REPORTED] < c[LEFT] and min(c[LEFT], c[REPORTED] - c[INFLIGHT]) or c[LEFT])
-    fields[n + 2] = pack('<dddddd', c[LEFT], c[INFLIGHT], c[NEWEST], c[STARTED], c[REPORTED], c[RESET]) .. sub(raw[1 + i], 49)
-  elseif c[TOOK] == 0 then
-    taken = c[INFLIGHT] + c[SPENT]
-    fields[n + 2] = pack('<d', c[INFLIGHT]) .. sub(raw[1 + i], 9)
+    fields[n + 2] = pack(HOT_DATED, unpack(c, 1, 20))
+  elseif c[SHAPE] == CONCURRENT then
+    fields[n + 2] = pack('<dddddd', unpack(c, 1, 6))
   else
-    local last, have, oldest, grain = c[LAST], c[HAVE], c[OLDEST], max(floor(c[PERIOD] / SLOTS), 1)
-    taken = c[INFLIGHT] + c[SPENT] + c[TOOK]
-    if have > 0 and floor(last / grain) ~= floor(now / grain) and last <= now then
-      -- The newest slot is one of the others from now on.
-      local name = 'c:' .. sub(ARGV[4 + i], 3)
-      fields[n + 3], fields[n + 4] = name, redis.call('HGET', key, name) .. pack('<dd', last, have)
-      have, oldest = 0, oldest > 0 and oldest or last
+    local more = took[i] or 0
+    if more > 0 then
+      local last, have, grain = c[LAST], c[HAVE], max(floor(c[PERIOD] / SLOTS), 1)
+      if have > 0 and floor(last / grain) ~= floor(now / grain) and last <= now then
+        -- The newest slot is one of the others from now on.
+        local name = 'c:' .. sub(fields[n + 1], 3)
+        fields[n + 3], fields[n + 4] = name, redis.call('HGET', key, name) .. pack('<dd', last, have)
+        have, c[OLDEST] = 0, c[OLDEST] > 0 and c[OLDEST] or last
+      end
+      c[SPENT], c[LAST], c[HAVE] = c[SPENT] + more, have > 0 and max(last, now) or now, have + more
     end
-    fields[n + 2] = pack('<dddddd', c[INFLIGHT], c[NEWEST], c[SPENT] + c[TOOK], max(last, now), have + c[TOOK], oldest)
-      .. sub(raw[1 + i], 49)
+    taken = c[INFLIGHT] + c[SPENT]
+    fields[n + 2] = pack(HOT, unpack(c, 1, 13))
   end
   if taken > c[CEILING] then
-    return {}
+    return ''
   end
 end
-redis.call('HDEL', key, unpack(ARGV, 5 + first - 1))
-redis.call('HSET', key, 'm', pack(META, sequence, offset, now, turns + 1, when, alive, epoch, scale, strict, server, sweep_at, best,
-  since, ahead), unpack(fields))
-return { epoch, sequence, now, turns + 1, clock, 0, scale, found, 0 }
+redis.call('HDEL', key, unpack(ARGV, first + 1))
+redis.call('HSET', key, 'm', pack(META, sequence, now - clock, now, turns + 1, checked, alive, epoch, scale, strict, server,
+  sweep_at, best, since, ahead), unpack(fields))
+return pack('<ddddd', sequence, now, turns + 1, clock, found)

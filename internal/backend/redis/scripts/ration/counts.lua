@@ -243,11 +243,15 @@ local function read_count(text, hot)
     local d = read_dated(c.slots)
     c.dated, c.slots = d, ''
     if hot then
-      d.left, d.inflight, d.newest, d.started, d.reported, d.reset, c.marked = unpack_of(HOT_DATED, hot)
+      local _
+      d.inflight, d.newest, _, c.marked, _, _, _, _, _, d.left, d.started, d.reported, d.reset = unpack_of(HOT_DATED, hot)
     end
+  elseif hot and #hot == 48 then
+    local _
+    c.inflight, c.newest, _, c.marked = unpack_of('<dddd', hot)
   elseif hot then
     local last, have, _ = 0, 0, 0
-    c.inflight, c.newest, c.spent, last, have, _, c.marked = unpack_of(HOT, hot)
+    c.inflight, c.newest, _, c.marked, _, _, _, _, _, c.spent, last, have = unpack_of(HOT, hot)
     if have > 0 then
       c.slots = c.slots .. pack('<dd', last, have)
     end
@@ -322,17 +326,21 @@ local function hot(c)
     ceiling, covers = c.ceiling, c.covers
   end
   if d then
-    return pack(HOT_DATED, d.left, d.inflight, d.newest, d.started, d.reported, d.reset, mark, dated_floor(d, t, false),
-      dated_floor(d, t, true), ceiling, covers, d.limit, d.hold, d.answered > 0 and d.answered + t.period + RESET_STEP or 0,
-      d.carried, d.anchor, d.assumed, t.period, ceiling == EXACT and EXACT or 4 * chunk(t, d.limit))
+    return pack(HOT_DATED, d.inflight, d.newest, DATED_SHAPE, mark, dated_floor(d, t, false), dated_floor(d, t, true), ceiling,
+      covers, t.period, d.left, d.started, d.reported, d.reset, d.limit, d.hold,
+      d.answered > 0 and d.answered + t.period + RESET_STEP or 0, d.carried, d.anchor, d.assumed,
+      ceiling == EXACT and EXACT or 4 * chunk(t, d.limit))
+  end
+  if t.shape == CONCURRENT then
+    return pack('<dddddd', c.inflight, c.newest, t.shape, mark, usable(t, t.limit, false), usable(t, t.limit, true)), c.slots
   end
   local last, have, oldest, older = 0, 0, 0, #c.slots - 16
   if older >= 0 then
     last, have = unpack_of('<dd', c.slots, older + 1)
     oldest = older > 0 and unpack_of('<d', c.slots) or 0
   end
-  return pack(HOT, c.inflight, c.newest, c.spent, last, have, oldest, mark, t.shape, usable(t, t.limit, false),
-    usable(t, t.limit, true), ceiling, covers, t.period), sub(c.slots, 1, max(older, 0))
+  return pack(HOT, c.inflight, c.newest, t.shape, mark, usable(t, t.limit, false), usable(t, t.limit, true), ceiling, covers,
+    t.period, c.spent, last, have, oldest), sub(c.slots, 1, max(older, 0))
 end
 
 -- write_count adds what is to be written of a count.

@@ -1,52 +1,68 @@
 -- Grants calls the short way: asks that are all granted of what is stored.
 --
 -- KEYS[1]  the group
--- ARGV[3]  the asks, as reserve.lua is told of them
--- ARGV[4]  and on: counts and gates (short.lua)
+-- ARGV[1]  what the caller knows (short.lua), and the asks, as reserve.lua is told of them
+-- ARGV[2]  and on: counts and gates (short.lua)
 --
--- Returns nothing if it is not plain, else what reserve.lua does.
+-- Returns '' if it is not plain, else doubles: the group's number, its time and turns, the
+-- server's clock, and the server if it was found out now. The permits have the numbers up to the
+-- group's.
 
 for i = 2 + counts_told, #raw do
   if raw[i] then
     local till, _, half = unpack_of('<ddd', raw[i])
     if now < till or half == 1 then
-      return {}
+      return ''
     end
   end
 end
 if now >= sweep_at then
-  return {}
+  return ''
 end
 
-local blob, from, kinds = ARGV[3], 9, {}
-for i = 1, unpack_of('<d', blob) do
+local kinds, fields, filled, all_kinds = {}, {}, 0, 0
+all_kinds, from = unpack_of('<d', blob, from)
+for i = 1, all_kinds do
   local _, _, n, size = unpack_of('<dddd', blob, from)
   kinds[i], from = from, from + 32 + 16 * n + size
 end
-local answers, fields, filled, told = { 0, 0, 0, 0, 0, 0, 0, 0 }, {}, 0, 8
-while from < #blob do
+while from <= #blob do
   local kind, times = unpack_of('<dd', blob, from)
   local _, low, n, size, at = unpack_of('<dddd', blob, kinds[kind])
-  local first, last = sequence + 1, sequence + times
+  local first, last, floor_at = sequence + 1, sequence + times, low == 1 and LOW or KEPT
   from = from + 16
   for _ = 1, n do
-    local number, cost, after = unpack_of('<dd', blob, at)
-    local c, price = counts[number], max(cost, 1)
-    local all, inflight, taken, below = price * times, c[INFLIGHT], 0, -1
+    local number, price, after = unpack_of('<dd', blob, at)
     at = after
-    if c[IS_DATED] then
-      local left, reported = c[LEFT], c[REPORTED]
-      local open = reported < EXACT and min(left, reported - inflight) or left
-      taken, below = c[LIMIT] - (reported < left and open or left), c[CEILING] - c[SPARE]
+    if price < 1 then
+      price = 1
+    end
+    local c = counts[number]
+    local all, inflight = price * times, c[INFLIGHT]
+    local ceiling, taken = c[CEILING], 0
+    if c[SHAPE] == DATED_SHAPE then
+      local left, reported, limit = c[LEFT], c[REPORTED], c[LIMIT]
+      local open = left
+      taken = limit - left
+      if reported < EXACT then
+        open = min(left, reported - inflight)
+        if reported < left then
+          taken = limit - open
+        end
+      end
       -- What was told must tell what is taken from the first ask to the last, or of none.
-      plain = plain and open - all >= (low == 1 and c[LOW] or c[KEPT]) and (reported >= left or reported < left - all) and taken >= 0
-      c[LEFT], c[STARTED] = left - all, c[STARTED] == 0 and now or c[STARTED]
+      plain = open - all >= c[floor_at] and (reported >= left or reported < left - all) and taken >= 0
+        and taken + price > ceiling - c[SPARE]
+      c[LEFT] = left - all
+      if c[STARTED] == 0 then
+        c[STARTED] = now
+      end
     else
       taken = inflight + c[SPENT]
-      plain = plain and price <= max(c[KEPT], 1) and taken + all <= (low == 1 and c[LOW] or c[KEPT])
+      plain = price <= max(c[KEPT], 1) and taken + all <= c[floor_at]
     end
-    if not plain or now >= c[COVERS] or taken + all > c[CEILING] or taken + price <= below then
-      return {}
+    if not plain or now >= c[COVERS] or taken + all > ceiling then
+      return ''
     end
     c[INFLIGHT], c[NEWEST] = inflight + all, last
   end
@@ -56,20 +72,19 @@ while from < #blob do
     filled = filled + 2
   end
   sequence = last
-  answers[told + 1], answers[told + 2], answers[told + 3], answers[told + 4], answers[told + 5] = times, first, 0, 0, 0
-  told = told + 5
 end
 for i = 1, counts_told do
   local c = counts[i]
-  fields[filled + 1] = ARGV[4 + i]
-  if c[IS_DATED] then
-    fields[filled + 2] = pack('<dddd', c[LEFT], c[INFLIGHT], c[NEWEST], c[STARTED]) .. sub(raw[1 + i], 33)
+  fields[filled + 1] = ARGV[1 + i]
+  if c[SHAPE] == DATED_SHAPE then
+    fields[filled + 2] = pack(HOT_DATED, unpack(c, 1, 20))
+  elseif c[SHAPE] == SLIDING then
+    fields[filled + 2] = pack(HOT, unpack(c, 1, 13))
   else
-    fields[filled + 2] = pack('<dd', c[INFLIGHT], c[NEWEST]) .. sub(raw[1 + i], 17)
+    fields[filled + 2] = pack('<dddddd', unpack(c, 1, 6))
   end
   filled = filled + 2
 end
-redis.call('HSET', key, 'm', pack(META, sequence, offset, now, turns + 1, when, alive, epoch, scale, strict, server, sweep_at, best,
-  since, ahead), unpack(fields))
-answers[1], answers[2], answers[3], answers[4], answers[5], answers[7], answers[8] = epoch, sequence, now, turns + 1, clock, scale, found
-return answers
+redis.call('HSET', key, 'm', pack(META, sequence, now - clock, now, turns + 1, checked, alive, epoch, scale, strict, server,
+  sweep_at, best, since, ahead), unpack(fields))
+return pack('<ddddd', sequence, now, turns + 1, clock, found)

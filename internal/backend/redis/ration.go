@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sluice/internal/batch"
@@ -47,6 +48,8 @@ type Rations struct {
 	textsMu sync.RWMutex
 	texts   map[drawnCount]*countText
 	servers runningServers
+	// shorts is how often a short way decided.
+	shorts atomic.Int64
 }
 
 var _ keeper.Keeper = (*Rations)(nil)

@@ -43,7 +43,10 @@ const clockAllowance = 20 * time.Millisecond
 // aheadFor is for how long the fastest answer counts.
 const aheadFor = time.Minute
 
-// rationReasons are in the order of common.lua, from reasonAt on.
+// reasonAt is where the reasons begin among what scripts answer for an ask.
+const reasonAt = 2
+
+// rationReasons are in the order of base.lua, from reasonAt on.
 var rationReasons = [...]keeper.Reason{
 	keeper.ReasonParked, keeper.ReasonBackoff, keeper.ReasonTrial, keeper.ReasonSpent, keeper.ReasonKept, keeper.ReasonConcurrent,
 	keeper.ReasonKeptAll,

@@ -41,6 +41,7 @@ func (g *rationGroup) short(ctx context.Context, s *luaScript, t *rationTable, b
 	if text == "" {
 		return nil, nil
 	}
+	g.keeper.shorts.Add(1)
 	at := func(i int) int64 {
 		return int64(math.Float64frombits(binary.LittleEndian.Uint64([]byte(text[8*i : 8*i+8]))))
 	}

@@ -184,9 +184,11 @@ local function advance(c, t, left)
     return
   end
   if c.presumed > 0 then
-    local n = c.presumed
+    local n, at = c.presumed, c.presumed_at
     c.presumed = 0
-    spend(c, t, c.presumed_at, n)
+    -- Some of what was stored may be under way yet; where that is not for the answers to tell it
+    -- counts from when all of it has ended.
+    spend(c, t, t.patient == 1 and t.stored == 1 and at + 30 * SECOND or at, n)
   end
   if t.shape == FIXED or t.shape == SLIDING then
     advance_window(c, t, left)
@@ -219,7 +221,13 @@ local function new_count(t)
   return c
 end
 
--- restored returns a count whose windows the upstream dates with what was stored of it.
+-- flown is when calls that were under way when the group was lost have come to their ends.
+local function flown()
+  return group.born + 30 * SECOND
+end
+
+-- restored returns a count whose windows the upstream dates with what was stored of it. Calls
+-- may be under way that the group lost: a permit that nobody holds stands for them.
 local function restored(name, t)
   local text = redis.call('HGET', key, 'r:' .. name)
   if not text then
@@ -227,7 +235,14 @@ local function restored(name, t)
   end
   local limit, spent, late, finish, till = unpack_of(RESTORED, text)
   local c = new_count(nil)
-  c.dated, c.changed = restore_dated(t, limit, spent, late, finish, till), true
+  local d = restore_dated(t, limit, spent, late, finish, till)
+  late = finish == 0 and spent or min(late, spent)
+  if late > 0 and now < till and now < flown() then
+    group.sequence = group.sequence + 1
+    group.sweep = min(group.sweep, flown())
+    d.inflight, d.newest, c.ghost, c.flying = late, group.sequence, group.sequence, late
+  end
+  c.dated, c.changed = d, true
   return c
 end
 
@@ -354,6 +369,9 @@ local function write_count(fields, name, c)
     fields[n + 3], fields[n + 4] = 'h:' .. name, text
   elseif c.hot then
     redis.call('HDEL', key, 'h:' .. name)
+  end
+  if c.ghost then
+    redis.call('HSET', key, pack('>c2I8', 'p:', c.ghost), pack('<dddHc0', flown() - life, 1, c.flying, #name, name))
   end
 end
 

@@ -77,85 +77,31 @@ func BenchmarkQuotaReserve(b *testing.B) {
 		name := strconv.Itoa(owners) + " owners/"
 		b.Run(name+"bare token bucket", func(b *testing.B) { benchBucket(b, names) })
 		b.Run(name+"reserve", func(b *testing.B) {
-			k := redis.NewQuota(connectOwn(b, testkit.Redis(b)), benchConfig(), redis.QuotaOptions{})
+			k := benchKeeper(b)
 			together(b, func(n int64) error {
 				_, err := reservePermit(b, k, names[int(n)%owners])
 				return err
 			})
 		})
-		b.Run(name+"reserve and settle on rations", func(b *testing.B) {
-			k := bucketed.New(benchConfig(), redis.NewRations(connectOwn(b, testkit.Redis(b)), redis.RationsOptions{}), bucketed.Options{})
-			benchPairs(b, k, names)
-		})
-		b.Run(name+"reserve and settle", func(b *testing.B) {
-			benchPairs(b, redis.NewQuota(connectOwn(b, testkit.Redis(b)), benchConfig(), redis.QuotaOptions{}), names)
-		})
+		b.Run(name+"reserve and settle", func(b *testing.B) { benchPairs(b, benchKeeper(b), names) })
 	}
 }
 
-// BenchmarkKeepers compares both keepers in turns of a second, so that what else the machine
-// does is the same for both.
-func BenchmarkKeepers(b *testing.B) {
-	for _, owners := range []int{1, 100} {
-		b.Run(strconv.Itoa(owners)+" owners", func(b *testing.B) {
-			names := make([]string, owners)
-			for i := range names {
-				names[i] = "owner" + strconv.Itoa(i)
-			}
-			keepers := [2]quota.Keeper{
-				redis.NewQuota(connectOwn(b, testkit.Redis(b)), benchConfig(), redis.QuotaOptions{}),
-				bucketed.New(benchConfig(), redis.NewRations(connectOwn(b, testkit.Redis(b)), redis.RationsOptions{}), bucketed.Options{}),
-			}
-			var took [2]time.Duration
-			const turn = 10_000
-			for b.Loop() {
-				for i, k := range keepers {
-					took[i] += pairs(b, k, names, turn)
-				}
-			}
-			for i, name := range []string{"old_per_second", "rations_per_second"} {
-				b.ReportMetric(float64(turn*b.N)/took[i].Seconds(), name)
-			}
-			b.ReportMetric(took[0].Seconds()/took[1].Seconds(), "ratio")
-		})
-	}
-}
-
-// pairs lets the callers make so many calls, and tells how long that takes.
-func pairs(b *testing.B, k quota.Keeper, names []string, n int64) time.Duration {
-	var next atomic.Int64
-	var all sync.WaitGroup
-	begun := time.Now()
-	for range callers {
-		all.Go(func() {
-			for i := next.Add(1); i <= n; i = next.Add(1) {
-				if err := onePair(b, k, names[int(i)%len(names)], begun.Add(time.Hour).Truncate(time.Hour)); err != nil {
-					b.Error(err)
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	return time.Since(begun)
+func benchKeeper(b *testing.B) quota.Keeper {
+	return bucketed.New(benchConfig(), redis.NewRations(connectOwn(b, testkit.Redis(b)), redis.RationsOptions{}), bucketed.Options{})
 }
 
 func benchPairs(b *testing.B, k quota.Keeper, names []string) {
 	reset := time.Now().Add(time.Hour).Truncate(time.Second)
 	together(b, func(n int64) error {
-		return onePair(b, k, names[int(n)%len(names)], reset)
+		p, err := reservePermit(b, k, names[int(n)%len(names)])
+		if err != nil {
+			return err
+		}
+		return k.Settle(b.Context(), p, quota.Response{
+			Known: true, Limit: 1 << 40, Remaining: 1 << 39, Reset: reset, Date: p.GrantedAt.Truncate(time.Second),
+		})
 	})
-}
-
-func onePair(b *testing.B, k quota.Keeper, owner string, reset time.Time) error {
-	p, err := reservePermit(b, k, owner)
-	if err != nil {
-		return err
-	}
-	_, err = k.Settle(b.Context(), p, quota.Response{
-		Known: true, Limit: 1 << 40, Remaining: 1 << 39, Reset: reset, Date: p.GrantedAt.Truncate(time.Second),
-	})
-	return err
 }
 
 func reservePermit(b *testing.B, k quota.Keeper, owner string) (quota.Permit, error) {

@@ -61,13 +61,6 @@ func micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-func fromMicros(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(n).UTC()
-}
-
 // instantMillis is an instant for the scripts, rounded up: nothing comes early.
 // What lies far in the past or is zero is 0.
 func instantMillis(at time.Time) string {

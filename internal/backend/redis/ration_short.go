@@ -166,7 +166,7 @@ func (t *rationTable) shortEnd(r record, p *keeper.Permit, o *keeper.Outcome) re
 		if !d.Ration.Dated {
 			asTold = !a.HasLeft && a.Limit == 0 && a.In <= 0 && a.Window <= 0 && a.Refill <= 0
 		}
-		t.plain = t.plain && asTold && !a.Exhausted && !(a.Moved && a.Part != d.Part)
+		t.plain = t.plain && asTold && !a.Exhausted && (!a.Moved || a.Part == d.Part)
 		r.integers(t.count(d, d.Part), took, a.Limit)
 		r.times(a.Reset)
 		r.booleans(a.Free)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/backend/redis"
+	"sluice/internal/backoff"
 	"sluice/internal/quota"
 	"sluice/internal/quota/bucketed"
 	"sluice/internal/quota/quotatest"
@@ -139,5 +140,34 @@ func TestQuotaConformance(t *testing.T) {
 				},
 			})
 		})
+	}
+}
+
+// TestQuotaByTheServersClock: without a clock of a test Redis decides, and a ration
+// comes back when its period has passed, not before.
+func TestQuotaByTheServersClock(t *testing.T) {
+	const period = 300 * time.Millisecond
+	core := quota.Limits{Limit: 100, Window: time.Hour, PointsPerMinute: 2, PointsPeriod: period}
+	rations := redis.NewRations(connectOwn(t, testkit.Redis(t)), redis.RationsOptions{Store: &rationtest.Store{}})
+	k := bucketed.New(quota.Config{Buckets: map[string]quota.Limits{"core": core}}, rations, bucketed.Options{})
+	granted, first := 0, time.Now()
+	for {
+		d, err := k.Reserve(t.Context(), quotaAsk())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !d.Granted {
+			backoff.Sleep(t.Context(), time.Until(d.RetryAt))
+			continue
+		}
+		if granted++; granted == 3 {
+			break
+		}
+		if err := k.Settle(t.Context(), d.Permit, quota.Response{Succeeded: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if passed := time.Since(first); passed < period {
+		t.Errorf("a third call was granted %v after the first two", passed)
 	}
 }

@@ -14,6 +14,7 @@
 --           draws it has, their prices, and the names of their counts
 --
 -- Times are microseconds.
+--
 -- META: number, offset, now, turns, checked, alive, epoch, scale, strict, server, sweep, best, since,
 -- ahead. REST: known, slack, old_known, old_ahead, old_slack, born.
 -- STATE: inflight, newest, spent, ceiling, covers, presumed, hold, limit, finish, reported, lost, window,
@@ -22,10 +23,11 @@
 -- assumed, opened, lost, after, next, next_after, late, previous, trial, rest, tried.
 -- HOT: inflight, newest, shape, mark, what may be taken, what of that is not urgent, ceiling, covers,
 -- period; spent, when the newest slot was spent last and how much, when the oldest of the others
--- was (0 for none). Of calls at once only what stands before the ceiling. HOT_DATED: inflight, newest, shape (DATED_SHAPE), mark, kept, what is kept of what is
--- not urgent, ceiling, covers, period; left, started, reported, reset, limit, hold, when it ends if
--- neither tells (0 if not known), carried, anchor, assumed, and how much more than is needed
--- may be stored. What is not stored has a ceiling of EXACT.
+-- was (0 for none). Of calls at once only what stands before the ceiling.
+-- HOT_DATED: inflight, newest, shape (DATED_SHAPE), mark, kept, what is kept of what is not urgent,
+-- ceiling, covers, period; left, started, reported, reset, limit, hold, when it ends if neither
+-- tells (0 if not known), carried, anchor, assumed, and how much more than is needed may be
+-- stored. What is not stored has a ceiling of EXACT.
 
 local SECOND, SLOTS = 1000000, 64
 local SLIDING, CONCURRENT, DATED_SHAPE = 1, 3, 4 -- DATED_SHAPE is not declared, it stands for a window that is dated

@@ -8,9 +8,10 @@
 -- whose windows the upstream dates, by terms that have the caller's mark (hot in counts.lua).
 --
 -- ARGV[1]  doubles: the clock of a test (0 for the server's), of what the caller knows (base.lua)
--- the epoch, the highest number, what the group's time is by now, at least and at most, the
--- scale, the server that wrote the group, and when it was found out last; then how many
--- counts, and the marks of their terms; and then what is asked or answered
+--          the epoch, the highest number, what the group's time is by now, at least and at
+--          most, the scale, the server that wrote the group, and when it was found out last;
+--          then how many counts, and the marks of their terms; and then what is asked or
+--          answered
 -- ARGV[2]  and on: the fields of the counts (h:NAME), and then those of the gates
 
 local blob = ARGV[1]

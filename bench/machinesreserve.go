@@ -13,6 +13,7 @@ import (
 	"sluice/bench/report"
 	"sluice/internal/backend/redis"
 	"sluice/internal/quota"
+	"sluice/internal/quota/bucketed"
 )
 
 const (
@@ -85,7 +86,7 @@ func reserveOnRedis(ctx context.Context, url string, owners []string, n int) (al
 		return 0, 0, err
 	}
 	defer db.Close()
-	keeper := redis.NewQuota(db, amply(), redis.QuotaOptions{})
+	keeper := bucketed.New(amply(), redis.NewRations(db, redis.RationsOptions{}), bucketed.Options{})
 	permits := make([]quota.Permit, reserveBurst)
 	reserve := func(i int) (err error) {
 		permits[i%reserveBurst], err = reservePermit(ctx, keeper, owners[i%len(owners)])

@@ -116,7 +116,7 @@ func (cm *committer) notCommitted(ctx context.Context, t task, o state.Outcome, 
 	default:
 		cm.cfg.Log.Error("the store refuses a result; the job fails", "run", t.job.RunID, "job", t.job.ID, "error", err)
 		cm.commitOutcome(ctx, t, state.Outcome{
-			Job: o.Job, Attempt: o.Attempt, At: o.At, To: domain.JobFailed, Window: o.Window,
+			Job: o.Job, Attempt: o.Attempt, At: o.At, To: domain.JobFailed,
 			Failure: &domain.Failure{Kind: domain.FailureInvalid, Message: "the store refuses the result: " + err.Error()},
 		})
 	}

@@ -208,9 +208,7 @@ func (t *trialRun) discover(ctx context.Context, spec domain.JobSpec) error {
 		call.Token = t.account.token
 		t.counters.Calls.Add(1)
 		r := t.source.Call(ctx, call)
-		if err := t.countCall(ctx, permit, r); err != nil {
-			return err
-		}
+		t.countCall(ctx, permit, r)
 		switch r.Verdict {
 		case source.Done:
 			t.learn(spec, r)
@@ -247,12 +245,6 @@ func (t *trialRun) reserve(ctx context.Context, spec domain.JobSpec) (quota.Perm
 			return quota.Permit{}, err
 		}
 		if d.Granted {
-			if d.Window != nil {
-				if err := t.State.Windows.PutQuotaWindow(ctx, *d.Window); err != nil {
-					t.permits.refund(ctx, d.Permit)
-					return quota.Permit{}, err
-				}
-			}
 			if !olderThan(staleGrant, asked, t.cfg.Now()) {
 				return d.Permit, nil
 			}
@@ -267,25 +259,16 @@ func (t *trialRun) reserve(ctx context.Context, spec domain.JobSpec) (quota.Perm
 }
 
 // countCall counts a call that was made, for the owner that the answer names.
-func (t *trialRun) countCall(ctx context.Context, p quota.Permit, r source.Result) error {
+func (t *trialRun) countCall(ctx context.Context, p quota.Permit, r source.Result) {
 	ctx = context.WithoutCancel(ctx)
 	r.Quota.RetryAfter = max(r.Quota.RetryAfter, ownerBackoff(r))
 	r.Quota.Succeeded = r.Verdict == source.Done
-	windows := []*domain.QuotaWindow{t.permits.endPermit(ctx, p, r.Quota, r.Free)}
+	t.permits.endPermit(ctx, p, r.Quota, r.Free)
 	if owner := t.Vault.Name(t.account.Source + ":" + r.Owner); r.Owner != "" && owner != t.account.Owner {
 		ask := p.Ask
 		ask.Owner, t.account.Owner = owner, owner
-		windows = append(windows, t.permits.endPermit(ctx, quota.Permit{Ask: ask, GrantedAt: p.GrantedAt}, r.Quota, r.Free))
+		t.permits.endPermit(ctx, quota.Permit{Ask: ask, GrantedAt: p.GrantedAt}, r.Quota, r.Free)
 	}
-	for _, w := range windows {
-		if w == nil {
-			continue
-		}
-		if err := t.State.Windows.PutQuotaWindow(ctx, *w); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // estimate sums up. What was not walked to its end is estimated.

@@ -140,7 +140,7 @@ func TestCopiesNeedNoRation(t *testing.T) {
 				t.Fatal(d, err)
 			}
 			told := quota.Response{Known: true, Limit: 5000, Remaining: left, Reset: time.Now().Add(time.Hour), Date: time.Now()}
-			if _, err := w.svc.Quota.Settle(t.Context(), d.Permit, told); err != nil {
+			if err := w.svc.Quota.Settle(t.Context(), d.Permit, told); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -169,21 +169,16 @@ func (c *accountCache) active(ctx context.Context) ([]account, error) {
 const permitOwed = "the quota keeper does not take a permit back; trying again"
 
 // endPermit ends a permit; one that the keeper does not take now is owed to it.
-func (ps *permits) endPermit(ctx context.Context, p quota.Permit, r quota.Response, free bool) *domain.QuotaWindow {
+func (ps *permits) endPermit(ctx context.Context, p quota.Permit, r quota.Response, free bool) {
 	give := ps.Quota.Settle
 	if free {
 		give = ps.Quota.Refund
 	}
 	ps.loans.ended(p, r.Succeeded)
-	window, err := give(ctx, p, r)
-	if err != nil {
+	if err := give(ctx, p, r); err != nil {
 		ps.cfg.Log.Warn(permitOwed, "owner", p.Owner, "error", err)
-		ps.retries.add(permitOwed, func(ctx context.Context) error {
-			_, err := give(ctx, p, r)
-			return err
-		})
+		ps.retries.add(permitOwed, func(ctx context.Context) error { return give(ctx, p, r) })
 	}
-	return window
 }
 
 func (ps *permits) refund(ctx context.Context, p quota.Permit) {

@@ -43,7 +43,7 @@ func (op *outcomePolicy) toOutcome(ctx context.Context, b *claimedJob, r source.
 		op.permits.loans.refused(b.caller, op.cfg.Now())
 	}
 	// The count must be right even when the engine is being stopped.
-	window := op.permits.endPermit(context.WithoutCancel(ctx), b.permit, r.Quota, r.Free)
+	op.permits.endPermit(context.WithoutCancel(ctx), b.permit, r.Quota, r.Free)
 	if r.Verdict == source.PauseAccount && lent {
 		r = op.lenderRefused(ctx, b, r)
 	} else if r.Verdict == source.PauseAccount && op.credentialRenewed(ctx, b) {
@@ -51,13 +51,13 @@ func (op *outcomePolicy) toOutcome(ctx context.Context, b *claimedJob, r source.
 	}
 	// Without a ration permits have no number, and lanes a pace nevertheless.
 	if !b.permit.GrantedAt.IsZero() {
-		op.paces.Observe(b.lease.Lane, b.permit.GrantedAt, op.cfg.Now(), resetOf(window, r.Quota, op.cfg.Now()))
+		op.paces.Observe(b.lease.Lane, b.permit.GrantedAt, op.cfg.Now(), resetOf(r.Quota, op.cfg.Now()))
 	}
 	o := op.applyRetryPolicy(b.lease.Lane, b.job, r)
 	if o.FailRun != "" && r.Failure.Kind == domain.FailureNotFound && op.accountStaysMissing(ctx, b.job) {
 		o.PauseAccount = r.Failure.Message + "; sign up under the right login, or resume the account when it exists"
 	}
-	o.Window, o.Owner = window, op.ownerOf(ctx, b, r)
+	o.Owner = op.ownerOf(ctx, b, r)
 	if a, err := op.accounts.get(ctx, b.job.AccountID); err == nil && a.Target != r.Target {
 		o.Target = r.Target
 	}
@@ -103,14 +103,7 @@ func (op *outcomePolicy) ownerOf(ctx context.Context, b *claimedJob, r source.Re
 	ask := b.permit.Ask
 	ask.Owner = owner
 	ctx = context.WithoutCancel(ctx)
-	window := op.permits.endPermit(ctx, quota.Permit{Ask: ask, GrantedAt: b.permit.GrantedAt}, r.Quota, r.Free)
-	if window != nil {
-		// The outcome stores the window that the call was counted in; this is
-		// the other one, and a crash must not forget it.
-		if err := op.State.Windows.PutQuotaWindow(ctx, *window); err != nil {
-			op.cfg.Log.Warn("a quota window could not be stored", "owner", owner, "error", err)
-		}
-	}
+	op.permits.endPermit(ctx, quota.Permit{Ask: ask, GrantedAt: b.permit.GrantedAt}, r.Quota, r.Free)
 	return owner
 }
 
@@ -122,13 +115,10 @@ func (op *outcomePolicy) credentialRenewed(ctx context.Context, b *claimedJob) b
 	return err == nil && a.unreadable == nil && a.token != b.call.Token
 }
 
-// resetOf is when a window ends by our clock, zero if that is not known: as the keeper
-// says, or as an answer told that came now.
-func resetOf(window *domain.QuotaWindow, r quota.Response, now time.Time) time.Time {
-	switch {
-	case window != nil:
-		return window.Reset
-	case r.Reset.IsZero() || r.Date.IsZero():
+// resetOf is when a window ends by our clock as an answer told that came now, zero if it
+// did not.
+func resetOf(r quota.Response, now time.Time) time.Time {
+	if r.Reset.IsZero() || r.Date.IsZero() {
 		return r.Reset
 	}
 	return now.Add(r.Reset.Sub(r.Date))

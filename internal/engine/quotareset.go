@@ -11,21 +11,12 @@ import (
 // then: one call goes first, and its answer tells what is left. An owner nothing
 // is known about is an error of code not found.
 func (r *requests) ResetQuota(ctx context.Context, owner string) error {
-	windows, err := r.Quota.Reset(ctx, owner)
+	buckets, err := r.Quota.Reset(ctx, owner)
 	if err != nil {
 		return err
 	}
-	for _, w := range windows {
-		if w.Seq == 0 {
-			continue // whoever keeps it has stored it
-		}
-		// A restart must not bring the park back.
-		if err := r.State.Windows.PutQuotaWindow(ctx, w); err != nil {
-			return err
-		}
-	}
-	for _, w := range windows {
-		lane := dispatch.Lane(owner, w.Bucket)
+	for _, bucket := range buckets {
+		lane := dispatch.Lane(owner, bucket)
 		r.waits.clear(lane)
 		if err := r.Dispatch.Resume(ctx, lane); err != nil {
 			return err

@@ -27,7 +27,7 @@ func (k *slowOnce) Reserve(ctx context.Context, ask quota.Ask) (quota.Decision, 
 	return d, err
 }
 
-func (k *slowOnce) Refund(ctx context.Context, p quota.Permit, r quota.Response) (*domain.QuotaWindow, error) {
+func (k *slowOnce) Refund(ctx context.Context, p quota.Permit, r quota.Response) error {
 	k.refunded.Add(1)
 	return k.Keeper.Refund(ctx, p, r)
 }

@@ -199,7 +199,7 @@ func (p *pool) reserveAndClaim(ctx context.Context, t task) *claimedJob {
 		p.parkOwner(ctx, t, account, decision)
 		return nil
 	}
-	claim := state.Claim{Job: t.job.ID, Attempt: t.job.Attempt, Account: account.Version, At: p.cfg.Now(), Local: local, Window: decision.Window}
+	claim := state.Claim{Job: t.job.ID, Attempt: t.job.Attempt, Account: account.Version, At: p.cfg.Now(), Local: local}
 	if err = p.State.Jobs.Claim(ctx, claim); err != nil {
 		p.permits.refund(ctx, decision.Permit)
 		p.claimFailed(ctx, t, err)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"time"
 
-	"sluice/internal/domain"
 	"sluice/internal/ration"
 	"sluice/internal/ration/keeper"
 )
@@ -86,9 +85,6 @@ type Decision struct {
 	Reason  Reason
 	// Alone is set when others of the bucket do not draw on what refuses.
 	Alone bool
-	// Window is the durable form of the window after this decision; nil when
-	// the keeper needs no help to survive a restart.
-	Window *domain.QuotaWindow
 }
 
 // Response is what the upstream said about its ration.
@@ -133,18 +129,18 @@ type Keeper interface {
 	// the count cannot be trusted now: no call may be made (fail closed).
 	Reserve(ctx context.Context, ask Ask) (Decision, error)
 	// Settle gives a permit back after its call was made or may have been
-	// made. It returns the window to persist, if any.
-	Settle(ctx context.Context, p Permit, r Response) (*domain.QuotaWindow, error)
+	// made.
+	Settle(ctx context.Context, p Permit, r Response) error
 	// Refund gives a permit back whose call certainly cost nothing: it never
 	// left, or was answered 304. Rate headers, if known, are still learnt from.
-	Refund(ctx context.Context, p Permit, r Response) (*domain.QuotaWindow, error)
+	Refund(ctx context.Context, p Permit, r Response) error
 	// Windows lists what is known about an owner, all owners for "".
 	Windows(ctx context.Context, owner string) ([]Window, error)
 	// Reset lifts whatever parks an owner and doubts what is known about its
 	// windows: one call goes first in each, and its answer tells what is left. It
-	// returns the windows; those with a Seq are to be persisted. An owner nothing is
-	// known about is an error of code not found.
-	Reset(ctx context.Context, owner string) ([]domain.QuotaWindow, error)
+	// returns the buckets of the owner. An owner nothing is known about is an error of
+	// code not found.
+	Reset(ctx context.Context, owner string) (buckets []string, err error)
 }
 
 // Window is what is known about one owner's bucket, for display and forecast.

@@ -3,8 +3,6 @@ package quota
 import (
 	"context"
 	"time"
-
-	"sluice/internal/domain"
 )
 
 // Unlimited is the keeper of sources without a ration: it grants everything,
@@ -19,17 +17,13 @@ func (Unlimited) Reserve(ctx context.Context, ask Ask) (Decision, error) {
 }
 
 // Settle implements Keeper.
-func (Unlimited) Settle(context.Context, Permit, Response) (*domain.QuotaWindow, error) {
-	return nil, nil
-}
+func (Unlimited) Settle(context.Context, Permit, Response) error { return nil }
 
 // Refund implements Keeper.
-func (Unlimited) Refund(context.Context, Permit, Response) (*domain.QuotaWindow, error) {
-	return nil, nil
-}
+func (Unlimited) Refund(context.Context, Permit, Response) error { return nil }
 
 // Windows implements Keeper.
 func (Unlimited) Windows(context.Context, string) ([]Window, error) { return nil, nil }
 
 // Reset implements Keeper.
-func (Unlimited) Reset(context.Context, string) ([]domain.QuotaWindow, error) { return nil, nil }
+func (Unlimited) Reset(context.Context, string) ([]string, error) { return nil, nil }

@@ -1,6 +1,9 @@
 package wiring_test
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,18 +13,32 @@ import (
 	"sluice/internal/quota"
 	"sluice/internal/source"
 	"sluice/internal/source/github"
+	"sluice/internal/testkit"
 	"sluice/internal/wiring"
 )
 
 // TestQuotaOfAnEarlierVersionGoesOn: what a version that stored windows had taken of them
 // is not granted once more.
 func TestQuotaOfAnEarlierVersionGoesOn(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		goesOn(t, config.Embedded(t.TempDir()))
+	})
+	t.Run("shared", func(t *testing.T) {
+		t.Parallel()
+		key := filepath.Join(t.TempDir(), "sluice.key")
+		if err := os.WriteFile(key, []byte(strings.Repeat("ab", 32)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		goesOn(t, config.Config{Servers: config.Servers{State: testkit.SQL(t), Redis: testkit.Redis(t), RedisPrefix: "earlier:" + key, KeyFile: key}})
+	})
+}
+
+func goesOn(t *testing.T, c config.Config) {
 	open := func() *wiring.Service {
 		t.Helper()
 		svc, err := wiring.Open(t.Context(), wiring.Options{
-			Config: config.Embedded(dir), Holder: "test", Quota: github.Describe().Quota(0), Sources: []source.Source{&enginetest.Noop{Jobs: 1, FanOut: 1}},
+			Config: c, Holder: "test", Quota: github.Describe().Quota(0), Sources: []source.Source{&enginetest.Noop{Jobs: 1, FanOut: 1}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +63,7 @@ func TestQuotaOfAnEarlierVersionGoesOn(t *testing.T) {
 		d, err := svc.Quota.Reserve(t.Context(), ask)
 		for ; err == nil && d.Granted; d, err = svc.Quota.Reserve(t.Context(), ask) {
 			granted++
-			if _, err := svc.Quota.Settle(t.Context(), d.Permit, quota.Response{}); err != nil {
+			if err := svc.Quota.Settle(t.Context(), d.Permit, quota.Response{}); err != nil {
 				t.Fatal(err)
 			}
 		}

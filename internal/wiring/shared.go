@@ -14,8 +14,6 @@ import (
 	"sluice/internal/engine"
 	"sluice/internal/idempotency"
 	"sluice/internal/query"
-	"sluice/internal/quota"
-	"sluice/internal/quota/drawn"
 	"sluice/internal/ration/keeper"
 	"sluice/internal/state"
 )
@@ -115,12 +113,10 @@ func (s *Service) openRedis(ctx context.Context, o Options, store state.Quotas, 
 	changes := redis.NewSignals(db, db.Key("sources:changed"), o.Engine.Log)
 	s.closers = append(s.closers, func() error { changes.Close(); return nil })
 	s.Signals = changes
-	ports.Quota = quota.Unlimited{}
-	if len(o.Quota.Buckets) > 0 {
-		ports.Quota = redis.NewQuota(db, o.Quota, redis.QuotaOptions{Restore: store.QuotaWindows})
-	}
 	rations := redis.NewRations(db, redis.RationsOptions{Store: stored})
-	ports.Quota = drawn.New(ports.Quota, rations, stored.Groups)
+	if err := openQuota(ctx, o, store, rations, stored, ports); err != nil {
+		return err
+	}
 	ports.Results = redis.NewResults(db, redis.ResultsOptions{})
 	s.Redis = func(ctx context.Context) (any, error) { return describeRedis(ctx, db, dispatcher) }
 	if err := s.refreshRedis(ctx, o, db, rations, &ports.refresh); err != nil {

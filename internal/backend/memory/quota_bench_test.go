@@ -31,7 +31,7 @@ func cycle(b *testing.B, k quota.Keeper, a quota.Ask, reset time.Time) {
 		b.Errorf("Reserve: %+v, %v", d, err)
 		return
 	}
-	_, err = k.Settle(b.Context(), d.Permit, quota.Response{
+	err = k.Settle(b.Context(), d.Permit, quota.Response{
 		Known: true, Limit: 1 << 60, Remaining: 1 << 59, Reset: reset, Date: d.Permit.GrantedAt,
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ func TestQuotaForgetsIdleOwners(t *testing.T) {
 	}
 	settle := func(p quota.Permit, r quota.Response) {
 		t.Helper()
-		if _, err := b.keeper.Settle(t.Context(), p, r); err != nil {
+		if err := b.keeper.Settle(t.Context(), p, r); err != nil {
 			t.Fatalf("Settle: %v", err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sluice/internal/backend/memory"
-	"sluice/internal/domain"
 	"sluice/internal/quota"
 	"sluice/internal/quota/bucketed"
 	"sluice/internal/quota/quotatest"
@@ -51,9 +50,6 @@ func (b *quotaBench) Advance(d time.Duration) {
 	defer b.mu.Unlock()
 	b.now, b.passed = b.now.Add(d), b.passed+max(d, 0)
 }
-
-// Persist has nothing to do: rations have a store.
-func (b *quotaBench) Persist(*domain.QuotaWindow) {}
 
 func (b *quotaBench) Crash() {
 	o := memory.RationsOptions{Now: b.Now, Passed: b.Passed, PermitLife: 10_000 * time.Hour}

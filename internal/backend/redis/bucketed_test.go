@@ -7,13 +7,18 @@ import (
 	"time"
 
 	"sluice/internal/backend/redis"
-	"sluice/internal/domain"
+	"sluice/internal/backoff"
 	"sluice/internal/quota"
 	"sluice/internal/quota/bucketed"
 	"sluice/internal/quota/quotatest"
 	"sluice/internal/ration/rationtest"
 	"sluice/internal/testkit"
 )
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 123456000, time.UTC)
+
+// owners are those that the conformance suite knows.
+var owners = []string{"alice", "bob"}
 
 // bucketStand is a keeper of buckets over rations on Redis, with a hand-driven clock and a
 // store that survives it.
@@ -22,6 +27,7 @@ type bucketStand struct {
 	db    *redis.DB
 	cfg   quota.Config
 	store *rationtest.Store
+	life  time.Duration
 
 	mu     sync.Mutex
 	now    time.Time
@@ -47,12 +53,12 @@ func (m *mortal) Reserve(ctx context.Context, ask quota.Ask) (quota.Decision, er
 	return d, err
 }
 
-func (m *mortal) Settle(ctx context.Context, p quota.Permit, r quota.Response) (*domain.QuotaWindow, error) {
+func (m *mortal) Settle(ctx context.Context, p quota.Permit, r quota.Response) error {
 	m.returned(p)
 	return m.Keeper.Settle(ctx, p, r)
 }
 
-func (m *mortal) Refund(ctx context.Context, p quota.Permit, r quota.Response) (*domain.QuotaWindow, error) {
+func (m *mortal) Refund(ctx context.Context, p quota.Permit, r quota.Response) error {
 	m.returned(p)
 	return m.Keeper.Refund(ctx, p, r)
 }
@@ -64,7 +70,7 @@ func (m *mortal) returned(p quota.Permit) {
 }
 
 func newBucketStand(t testing.TB, db *redis.DB, cfg quota.Config) *bucketStand {
-	s := &bucketStand{TB: t, db: db, cfg: cfg, store: &rationtest.Store{}, now: noon}
+	s := &bucketStand{TB: t, db: db, cfg: cfg, store: &rationtest.Store{}, life: 1000 * time.Hour, now: noon}
 	s.forget()
 	s.Crash()
 	return s
@@ -94,22 +100,23 @@ func (s *bucketStand) Advance(d time.Duration) {
 	s.passed += max(s.now.Sub(before), 0)
 }
 
-// Persist has nothing to do: rations have a store.
-func (s *bucketStand) Persist(*domain.QuotaWindow) {}
-
 // Crash ends the process, not Redis. The permits of the dead are held until their lives
 // end; here they end at once.
 func (s *bucketStand) Crash() {
 	if s.keeper != nil {
 		for _, p := range s.keeper.out {
-			if _, err := s.keeper.Keeper.Settle(context.Background(), p, quota.Response{}); err != nil {
+			if err := s.keeper.Keeper.Settle(context.Background(), p, quota.Response{}); err != nil {
 				s.Fatal(err)
 			}
 		}
 	}
-	rations := redis.NewRations(s.db, redis.RationsOptions{Store: s.store, Clock: s.Now, Passed: s.Passed, PermitLife: 1000 * time.Hour})
-	k := bucketed.New(s.cfg, rations, bucketed.Options{Groups: s.store.Groups, Now: s.Now})
-	s.keeper = &mortal{Keeper: k, out: make(map[uint64]quota.Permit)}
+	s.keeper = &mortal{Keeper: s.newKeeper(), out: make(map[uint64]quota.Permit)}
+}
+
+// newKeeper is that of another process.
+func (s *bucketStand) newKeeper() quota.Keeper {
+	rations := redis.NewRations(s.db, redis.RationsOptions{Store: s.store, Clock: s.Now, Passed: s.Passed, PermitLife: s.life})
+	return bucketed.New(s.cfg, rations, bucketed.Options{Groups: s.store.Groups, Now: s.Now})
 }
 
 // forget deletes what Redis knows about the owners.
@@ -122,9 +129,7 @@ func (s *bucketStand) forget() {
 	}
 }
 
-// TestBucketsOnRations: rations on Redis promise of buckets what the keeper of buckets
-// does.
-func TestBucketsOnRations(t *testing.T) {
+func TestQuotaConformance(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{"single": testkit.Redis, "cluster": testkit.RedisCluster} {
 		t.Run(name, func(t *testing.T) {
 			db := connectOwn(t, url(t))
@@ -135,5 +140,34 @@ func TestBucketsOnRations(t *testing.T) {
 				},
 			})
 		})
+	}
+}
+
+// TestQuotaByTheServersClock: without a clock of a test Redis decides, and a ration
+// comes back when its period has passed, not before.
+func TestQuotaByTheServersClock(t *testing.T) {
+	const period = 300 * time.Millisecond
+	core := quota.Limits{Limit: 100, Window: time.Hour, PointsPerMinute: 2, PointsPeriod: period}
+	rations := redis.NewRations(connectOwn(t, testkit.Redis(t)), redis.RationsOptions{Store: &rationtest.Store{}})
+	k := bucketed.New(quota.Config{Buckets: map[string]quota.Limits{"core": core}}, rations, bucketed.Options{})
+	granted, first := 0, time.Now()
+	for {
+		d, err := k.Reserve(t.Context(), quotaAsk())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !d.Granted {
+			backoff.Sleep(t.Context(), time.Until(d.RetryAt))
+			continue
+		}
+		if granted++; granted == 3 {
+			break
+		}
+		if err := k.Settle(t.Context(), d.Permit, quota.Response{Succeeded: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if passed := time.Since(first); passed < period {
+		t.Errorf("a third call was granted %v after the first two", passed)
 	}
 }

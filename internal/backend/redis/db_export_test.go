@@ -10,6 +10,9 @@ import (
 // Failure is what the tests of this package use of the connection kit.
 var Failure = failure
 
+// Shorts is how often a short way decided.
+func (k *Rations) Shorts() int64 { return k.shorts.Load() }
+
 // AnnounceGap is the least time between two announcements of one process.
 const AnnounceGap = announceGap
 

@@ -14,6 +14,11 @@ func (r *record) double(f float64) {
 	*r = binary.LittleEndian.AppendUint64(*r, math.Float64bits(f))
 }
 
+// put overwrites the number at a place.
+func (r record) put(at, n int) {
+	binary.LittleEndian.PutUint64(r[8*at:], math.Float64bits(float64(n)))
+}
+
 func (r *record) integers(all ...int) {
 	for _, n := range all {
 		r.double(float64(n))
@@ -54,13 +59,6 @@ func micros(t time.Time) int64 {
 		return 0
 	}
 	return t.UnixMicro()
-}
-
-func fromMicros(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(n).UTC()
 }
 
 // instantMillis is an instant for the scripts, rounded up: nothing comes early.

@@ -8,7 +8,7 @@
 //	due*.go         DueSet: what waits for an instant (due.Set); its functions are in
 //	                every script that lets something wait
 //	dispatch*.go    Dispatcher: what is ready and what is due (dispatch.Dispatcher)
-//	quota*.go       Quota: permits of rations (quota.Keeper)
+//	ration*.go      Rations: what calls draw on (keeper.Keeper)
 //	rate*.go        Rate: calls a second and a day of upstreams (rate.Keeper)
 //	results*.go     Results: what was paid for and not stored yet (state.Pending)
 //	coalescer*.go   Coalescer: one refresh of an entity at a time (refresh.Coalescer)
@@ -26,14 +26,13 @@
 // in a sorted set. The streams hold what is leased and nothing else; they are
 // never trimmed.
 //
-// # Quota
+// # Rations
 //
 // What Redis knows may vanish, or go back: to an old snapshot when it is started
 // again, or to what a replica had that took over. Both are noticed: a state that
-// another server wrote, or with a lower sequence than a process or SQL has seen,
-// is taken for lost. The windows handed out with decisions, stored before the
-// call they pay for, then say which rations were being used: those are taken for
-// spent until they end, or until an answer of the upstream tells what is left.
+// another server wrote, or with a lower number than a process or the store has seen,
+// is taken for lost. What was stored ahead of being taken goes on to count then. Calls
+// that were under way may be counted late: what is stored holds back for them.
 //
 // # Rate
 //

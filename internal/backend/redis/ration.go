@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sluice/internal/batch"
@@ -43,6 +44,12 @@ type Rations struct {
 
 	mu     sync.Mutex
 	groups map[string]*rationGroup
+
+	textsMu sync.RWMutex
+	texts   map[drawnCount]*countText
+	servers runningServers
+	// shorts is how often a short way decided.
+	shorts atomic.Int64
 }
 
 var _ keeper.Keeper = (*Rations)(nil)
@@ -59,7 +66,7 @@ func NewRations(db *DB, o RationsOptions) *Rations {
 	if o.Hold == nil {
 		o.Hold = func() func() { return func() {} }
 	}
-	return &Rations{db: db, opts: o, groups: make(map[string]*rationGroup)}
+	return &Rations{db: db, opts: o, groups: make(map[string]*rationGroup), texts: make(map[drawnCount]*countText)}
 }
 
 func (k *Rations) wall() time.Time {
@@ -98,7 +105,15 @@ func (k *Rations) Reserve(ctx context.Context, ask keeper.Ask) (keeper.Decision,
 		return keeper.Decision{}, err
 	}
 	a := &rationAsk{Ask: ask}
-	if err := k.group(ask.Group).asks.Do(context.WithoutCancel(ctx), a); err != nil {
+	g := k.group(ask.Group)
+	ctx = context.WithoutCancel(ctx)
+	defer g.users.Add(-1)
+	if g.users.Add(1) == 1 {
+		if done, err := g.grantAlone(ctx, a); err != nil || done {
+			return a.decision, err
+		}
+	}
+	if err := g.asks.Do(ctx, a); err != nil {
 		return keeper.Decision{}, err
 	}
 	return a.decision, a.err
@@ -106,14 +121,22 @@ func (k *Rations) Reserve(ctx context.Context, ask keeper.Ask) (keeper.Decision,
 
 // Settle implements keeper.Keeper.
 func (k *Rations) Settle(ctx context.Context, p keeper.Permit, o keeper.Outcome) error {
-	return k.group(p.Group).ends.Do(context.WithoutCancel(ctx), &rationEnd{permit: p, outcome: o})
+	g, e := k.group(p.Group), &rationEnd{permit: p, outcome: o}
+	ctx = context.WithoutCancel(ctx)
+	defer g.users.Add(-1)
+	if g.users.Add(1) == 1 {
+		if done, err := g.answerAlone(ctx, e); err != nil || done {
+			return err
+		}
+	}
+	return g.ends.Do(ctx, e)
 }
 
 // Park implements keeper.Keeper.
 func (k *Rations) Park(ctx context.Context, group, gate string, wait time.Duration) error {
 	ctx = context.WithoutCancel(ctx)
 	g := k.group(group)
-	n, err := g.run(ctx, rationScripts.change, rationHead+1, func() []string { return []string{"park", gate, integer(wait.Microseconds())} })
+	n, err := g.run(ctx, rationScripts.change, rationHead+1, []string{"", "", "park", gate, integer(wait.Microseconds())})
 	if err != nil || wait <= keeper.ParkStored {
 		return err
 	}
@@ -128,7 +151,7 @@ func (k *Rations) Lift(ctx context.Context, group string) error {
 	if err != nil {
 		return err
 	}
-	n, err := g.run(ctx, rationScripts.change, rationHead+1, func() []string { return []string{"lift"} })
+	n, err := g.run(ctx, rationScripts.change, rationHead+1, []string{"", "", "lift"})
 	if err != nil {
 		return err
 	}
@@ -164,11 +187,12 @@ func (k *Rations) Look(ctx context.Context, group string, draws ...keeper.Draw) 
 func (g *rationGroup) look(ctx context.Context, draws []keeper.Draw) (all []keeper.Window, known bool, err error) {
 	defer g.keeper.opts.Hold()()
 	wall := g.keeper.wall()
-	table := newRationTable(wall)
+	table := g.keeper.newTable(wall)
 	for i := range draws {
 		table.count(&draws[i], draws[i].Part)
 	}
-	args := append([]string{g.keeper.clock(), g.caller(), "", "0"}, table.arguments()...)
+	args := table.arguments(nil, false, 0)
+	args[0], args[1] = g.keeper.clock(), g.caller()
 	m, err := rationScripts.look.run(ctx, g.keeper.db, []string{g.key}, args)
 	if err != nil {
 		return nil, false, err
@@ -201,12 +225,12 @@ const lookCells = 9
 
 // window reads a row of look.lua.
 func (g *rationGroup) window(field string, n [lookCells]int64, wall time.Time) keeper.Window {
-	if name, ok := strings.CutPrefix(field, "g:"); ok {
+	if name, ok := strings.CutPrefix(field, gateField); ok {
 		return keeper.Window{
 			Group: g.name, Count: keeper.GatePrefix + name, Parked: rationReasons[n[1]-reasonAt], ParkedUntil: wall.Add(microseconds(n[2])),
 		}
 	}
-	name := strings.TrimPrefix(field, "c:")
+	name := strings.TrimPrefix(field, countField)
 	w := keeper.Window{Group: g.name, Count: name, Limit: int(n[1]), Available: int(n[2]), InFlight: int(n[3]), Kept: int(n[4]), Spent: int(n[6]), Low: int(n[7]), Untouched: n[8] == 1}
 	w.Ration, w.Part, _ = strings.Cut(name, "/")
 	if n[5] > 0 {

@@ -39,6 +39,20 @@ type permitPair struct{ memory, redis keeper.Permit }
 // What a clock that is set does to them is not compared: the one in memory does not
 // look at it, and the one on Redis finds out.
 func TestRationSameDecisionsAsInMemory(t *testing.T) {
+	sameDecisions(t, randomRation)
+}
+
+// TestRationSameDecisionsShortly is the same for rations that the short ways can count.
+func TestRationSameDecisionsShortly(t *testing.T) {
+	if n := sameDecisions(t, plainRation); n == 0 {
+		t.Error("nothing went the short way")
+	} else {
+		t.Logf("%d times the short way decided", n)
+	}
+}
+
+// sameDecisions returns how often a short way decided.
+func sameDecisions(t *testing.T, random func(*rand.Rand, string) *ration.Ration) (shorts int64) {
 	rng := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	db := connectOwn(t, testkit.Redis(t))
 	rounds := 300
@@ -47,12 +61,13 @@ func TestRationSameDecisionsAsInMemory(t *testing.T) {
 	}
 	for range rounds {
 		clock := rationtest.NewClock(rationtest.Morning)
-		w := &rationTwins{TB: t, rng: rng, clock: clock, redis: newRationStand(t, db, clock, &rationtest.Store{}).keepers}
+		stand := newRationStand(t, db, clock, &rationtest.Store{})
+		w := &rationTwins{TB: t, rng: rng, clock: clock, redis: stand.keepers}
 		// Both count from the same instant, so that periods are cut into the same parts.
 		passed := func() time.Duration { return clock.Now().Sub(time.Unix(0, 0)) }
 		w.memory = memory.NewRations(memory.RationsOptions{Store: &rationtest.Store{}, Now: clock.Now, Passed: passed})
 		for i := range 1 + rng.IntN(4) {
-			w.rations = append(w.rations, randomRation(rng, fmt.Sprintf("r%d", i)))
+			w.rations = append(w.rations, random(rng, fmt.Sprintf("r%d", i)))
 		}
 		for _, k := range append(w.redis, w.memory) {
 			// Everybody meets the group before there is something that only who knows it gets.
@@ -64,7 +79,27 @@ func TestRationSameDecisionsAsInMemory(t *testing.T) {
 		for range 120 {
 			w.step()
 		}
+		for _, k := range stand.begun {
+			shorts += k.Shorts()
+		}
 	}
+	return shorts
+}
+
+// plainRation has room for many calls, of which much is stored ahead.
+func plainRation(rng *rand.Rand, name string) *ration.Ration {
+	r := &ration.Ration{
+		Name: name, Per: []ration.Dimension{ration.PerOwner}, Unit: ration.UnitCalls, Shape: ration.Concurrent, Calls: 1 + rng.IntN(60),
+		Use: []int{0, 0, 70}[rng.IntN(3)], Low: []int{0, 60}[rng.IntN(2)], Keep: []int{0, 0, 3}[rng.IntN(3)], Reserve: []int{0, 0, 2}[rng.IntN(3)],
+	}
+	if rng.IntN(3) == 0 {
+		return r
+	}
+	r.Shape, r.Every, r.Ahead = ration.Sliding, ration.Period{Length: time.Duration(1+rng.IntN(90)) * time.Second}, rng.IntN(20)
+	if rng.IntN(2) == 0 {
+		r.Shape, r.Dated = ration.Fixed, true
+	}
+	return r
 }
 
 func randomRation(rng *rand.Rand, name string) *ration.Ration {
@@ -284,6 +319,11 @@ func (w *rationTwins) date(d keeper.Draw, a *keeper.Answer, ahead time.Duration)
 		return
 	}
 	a.HasLeft, a.Left, a.Limit = true, w.rng.IntN(d.Ration.Calls+3)-1, []int{0, d.Ration.Calls, d.Ration.Calls, 1 + w.rng.IntN(40)}[w.rng.IntN(4)]
+	if w.rng.IntN(2) == 0 {
+		// As an upstream does that says of every call what it did of the one before.
+		a.Exhausted, a.Limit, a.Reset = false, d.Ration.Calls, w.clock.Now().Truncate(d.Ration.Every.Length).Add(d.Ration.Every.Length).Truncate(time.Second)
+		return
+	}
 	in := time.Duration(w.rng.Int64N(int64(d.Ration.Every.Length) + 1))
 	a.Reset = w.clock.Now().Add(ahead + in - []time.Duration{0, 0, time.Minute}[w.rng.IntN(3)]).Truncate(time.Second)
 }

@@ -6,26 +6,28 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sluice/internal/batch"
 	"sluice/internal/domain"
-	"sluice/internal/ration"
 	"sluice/internal/ration/keeper"
 )
 
 // rationScripts are the scripts by name.
-var rationScripts = struct{ reserve, take, settle, change, restore, look *luaScript }{
-	reserve: loadScript("ration", "common", "dated", "dated_settle", "counts", "learn", "reserve"),
-	take:    loadScript("ration", "common", "dated", "dated_settle", "counts", "learn", "take"),
-	settle:  loadScript("ration", "common", "dated", "dated_settle", "counts", "learn", "settle"),
-	change:  loadScript("ration", "common", "dated", "counts", "change"),
-	restore: loadScript("ration", "common", "dated", "counts", "restore"),
-	look:    loadScript("ration", "common", "dated", "dated_settle", "counts", "learn", "look"),
+var rationScripts = struct{ grant, answer, reserve, take, settle, change, restore, look *luaScript }{
+	grant:   loadScript("ration", "form", "short", "grant"),
+	answer:  loadScript("ration", "form", "short", "answer"),
+	reserve: loadScript("ration", "form", "base", "common", "dated", "dated_settle", "counts", "learn", "reserve"),
+	take:    loadScript("ration", "form", "base", "common", "dated", "dated_settle", "counts", "learn", "take"),
+	settle:  loadScript("ration", "form", "base", "common", "dated", "dated_settle", "counts", "learn", "settle"),
+	change:  loadScript("ration", "form", "base", "common", "dated", "counts", "change"),
+	restore: loadScript("ration", "form", "base", "common", "dated", "counts", "restore"),
+	look:    loadScript("ration", "form", "base", "common", "dated", "dated_settle", "counts", "learn", "look"),
 }
 
 // rationHead is how many numbers every script answers with about the group itself.
-const rationHead = 7
+const rationHead = 8
 
 // What scripts tell a process about whether it is a newcomer.
 const (
@@ -41,7 +43,10 @@ const clockAllowance = 20 * time.Millisecond
 // aheadFor is for how long the fastest answer counts.
 const aheadFor = time.Minute
 
-// rationReasons are in the order of common.lua, from reasonAt on.
+// reasonAt is where the reasons begin among what scripts answer for an ask.
+const reasonAt = 2
+
+// rationReasons are in the order of base.lua, from reasonAt on.
 var rationReasons = [...]keeper.Reason{
 	keeper.ReasonParked, keeper.ReasonBackoff, keeper.ReasonTrial, keeper.ReasonSpent, keeper.ReasonKept, keeper.ReasonConcurrent,
 	keeper.ReasonKeptAll,
@@ -55,6 +60,9 @@ type rationGroup struct {
 	takes     *batch.Group[rationTake]
 	ends      *batch.Group[rationEnd]
 	saver     *keeper.Saver
+	// users are those who are asking or answering: who is alone has nobody to share a trip
+	// with.
+	users atomic.Int32
 
 	mu sync.Mutex
 	// epoch, sequence and now are what the group told last; sent and received are when, by
@@ -68,10 +76,54 @@ type rationGroup struct {
 	// answer told since a while. Clocks drift.
 	ahead int64
 	since time.Duration
+	// server is the one that wrote the group, as far as is known.
+	server int64
 	// met says that stored is known: the highest number that was stored when this
 	// process met the group. A group in Redis that has not come as far is an old one.
 	met    bool
 	stored int64
+}
+
+// mostServers is of how many servers a process remembers when it found out that they run.
+const mostServers = 256
+
+// found is when a server was found to run a script, by its clock and by the time that passes,
+// and when somebody was sent to find out again.
+type found struct {
+	clock    int64
+	at, sent time.Duration
+}
+
+// foundAgain is when it is to be found out again: some time before nobody believes it any more.
+const foundAgain = 4 * time.Millisecond
+
+// runningServers are the servers that were found to run a script, by their own clocks: what
+// was found out for one group holds for others that the same server wrote.
+type runningServers struct {
+	mu  sync.Mutex
+	all map[int64]found
+}
+
+func (r *runningServers) runs(server, clock int64, now time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.all) >= mostServers || r.all == nil {
+		r.all = make(map[int64]found)
+	}
+	r.all[server] = found{clock, now, now}
+}
+
+// seen returns by a server's clock when it was found to run; negative for who is to find out.
+func (r *runningServers) seen(server int64, now time.Duration) (clock int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f, known := r.all[server]
+	if known && now-f.at > foundAgain && now-f.sent > foundAgain {
+		f.sent = now
+		r.all[server] = f
+		return -1
+	}
+	return f.clock
 }
 
 // contact is what lets a group find out whether its clock was set since it answered.
@@ -87,18 +139,28 @@ func (g *rationGroup) caller() string {
 	passed := g.keeper.opts.Passed()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var r record
-	slack := clockAllowance
-	if g.keeper.opts.Clock != nil {
-		slack = 0 // a test's requests take no time
-	}
-	r.int64s(g.epoch, g.sequence, g.ahead+passed.Microseconds())
-	r.int64s(g.now + (passed - g.sent + g.received - g.sent + slack).Microseconds())
-	r.int64s(g.stored, g.last.turns, g.last.scale, g.last.clock)
+	r := make(record, 0, 14*8)
+	slack := g.slack()
+	r.int64s(g.epoch, g.sequence, g.ahead+passed.Microseconds(), g.atMost(passed), g.stored, g.last.turns, g.last.scale, g.last.clock)
 	r.durations(passed-g.last.received, passed-g.last.sent+g.last.received-g.last.sent+slack)
 	r.booleans(g.last.newcomer)
 	r.durations(g.keeper.opts.PermitLife)
+	r.int64s(g.server, g.keeper.servers.seen(g.server, passed))
 	return string(r)
+}
+
+// slack is how much longer a request may take before a clock is doubted. Those of a test take
+// no time.
+func (g *rationGroup) slack() time.Duration {
+	if g.keeper.opts.Clock != nil {
+		return 0
+	}
+	return clockAllowance
+}
+
+// atMost is what the group's time is by now at most.
+func (g *rationGroup) atMost(passed time.Duration) int64 {
+	return g.now + (passed - g.sent + g.received - g.sent + g.slack()).Microseconds()
 }
 
 // told remembers the head of an answer. A newcomer goes by the first one: from then on
@@ -106,6 +168,10 @@ func (g *rationGroup) caller() string {
 func (g *rationGroup) told(n []int64, sent, received time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if n[7] != 0 {
+		g.server = n[7]
+		g.keeper.servers.runs(n[7], n[4], received)
+	}
 	ahead := n[2] - received.Microseconds()
 	if n[0] < g.epoch || n[0] == g.epoch && n[6] < g.last.scale || n[5] == staysNewcomer {
 		return
@@ -158,9 +224,9 @@ func (g *rationGroup) load(ctx context.Context) ([]keeper.Stored, error) {
 	return rows, nil
 }
 
-// run calls a script for a group, which is restored first if it must be. The
-// script's arguments are made anew for every try.
-func (g *rationGroup) run(ctx context.Context, s *luaScript, want int, args func() []string) ([]int64, error) {
+// run calls a script for a group, which is restored first if it must be. The first two
+// arguments are filled in anew for every try.
+func (g *rationGroup) run(ctx context.Context, s *luaScript, want int, args []string) ([]int64, error) {
 	if err := g.meet(ctx); err != nil {
 		return nil, err
 	}
@@ -179,11 +245,13 @@ func (g *rationGroup) run(ctx context.Context, s *luaScript, want int, args func
 	return nil, g.vanished()
 }
 
-// once calls a script, and remembers the head of its answer.
-func (g *rationGroup) once(ctx context.Context, s *luaScript, args func() []string) ([]int64, error) {
+// once calls a script, and remembers the head of its answer. It fills in the first two
+// arguments.
+func (g *rationGroup) once(ctx context.Context, s *luaScript, args []string) ([]int64, error) {
 	defer g.keeper.opts.Hold()()
 	sent := g.keeper.opts.Passed()
-	m, err := s.run(ctx, g.keeper.db, []string{g.key}, append([]string{g.keeper.clock(), g.caller()}, args()...))
+	args[0], args[1] = g.keeper.clock(), g.caller()
+	m, err := s.run(ctx, g.keeper.db, []string{g.key}, args)
 	if err != nil {
 		return nil, err
 	}
@@ -207,77 +275,6 @@ func (k *Rations) clock() string {
 		return ""
 	}
 	return integer(k.opts.Clock().UnixMicro())
-}
-
-// rationTable are the counts and gates that a script is told of, each once.
-type rationTable struct {
-	wall   time.Time
-	args   []string
-	counts map[drawnCount]int
-	gates  map[string]int
-	names  []string
-	// stored are the names of the counts by number.
-	stored []string
-}
-
-// drawnCount is a count by what it is drawn on with.
-type drawnCount struct {
-	ration *ration.Ration
-	part   string
-	keep   int
-}
-
-func newRationTable(wall time.Time) *rationTable {
-	return &rationTable{wall: wall, counts: make(map[drawnCount]int, 4), gates: make(map[string]int, 1)}
-}
-
-// count returns the number of a count.
-func (t *rationTable) count(d *keeper.Draw, part string) int {
-	is := drawnCount{d.Ration, part, d.Keep}
-	if n, ok := t.counts[is]; ok {
-		return n
-	}
-	name := keeper.CountName(d.Ration.Name, part)
-	t.stored = append(t.stored, name)
-	t.counts[is] = len(t.stored)
-	t.args = append(t.args, name, rationTerms(d), integer(keeper.Left(d.Ration, t.wall)))
-	return len(t.stored)
-}
-
-// gate returns the number of a gate, 0 for none.
-func (t *rationTable) gate(name string) int {
-	if name == "" {
-		return 0
-	}
-	if n, ok := t.gates[name]; ok {
-		return n
-	}
-	t.names = append(t.names, name)
-	t.gates[name] = len(t.names)
-	return len(t.names)
-}
-
-// arguments are how scripts are told.
-func (t *rationTable) arguments() []string {
-	return append(append([]string{strconv.Itoa(len(t.stored))}, t.args...), t.names...)
-}
-
-// rationTerms writes what read_terms of common.lua reads.
-func rationTerms(d *keeper.Draw) string {
-	t := keeper.TermsOf(d)
-	r := make(record, 0, 144)
-	r.integers(slices.Index(ration.Shapes(), t.Shape))
-	r.int64s(t.Limit)
-	r.booleans(t.Assumed)
-	r.int64s(t.Refill, t.Period)
-	r.booleans(t.Open)
-	r.int64s(t.Keep, t.Use, t.Low)
-	r.booleans(t.Calendar, t.Reads, t.Stored)
-	r.int64s(t.Reserve, t.Ahead)
-	r.booleans(t.Paced, t.Dated)
-	r.int64s(t.Own)
-	r.booleans(t.Patient)
-	return string(r)
 }
 
 func integer(n int64) string { return strconv.FormatInt(n, 10) }

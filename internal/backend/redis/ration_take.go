@@ -52,14 +52,14 @@ func (k *Rations) Return(ctx context.Context, ask keeper.Ask, n int) error {
 	if err := keeper.CheckTake(&ask, n); err != nil {
 		return err
 	}
-	args := []string{"return", integer(int64(n)), "0"}
+	args := []string{"", "", "return", integer(int64(n)), "0"}
 	if ask.Low {
-		args[2] = "1"
+		args[4] = "1"
 	}
 	for i := range ask.Draws {
 		args = append(args, ask.Draws[i].Count())
 	}
-	_, err := k.group(ask.Group).run(context.WithoutCancel(ctx), rationScripts.change, rationHead+1, func() []string { return args })
+	_, err := k.group(ask.Group).run(context.WithoutCancel(ctx), rationScripts.change, rationHead+1, args)
 	return err
 }
 
@@ -106,11 +106,9 @@ type takeRun struct {
 // takeOnce asks once. It returns those who are to ask again, as more is stored now.
 func (g *rationGroup) takeOnce(ctx context.Context, asks []*rationTake) (again []*rationTake, err error) {
 	wall := g.keeper.wall()
-	table := newRationTable(wall)
+	table := g.keeper.newTable(wall)
 	runs, blob := table.runs(asks)
-	n, err := g.run(ctx, rationScripts.take, rationHead+len(runs), func() []string {
-		return append([]string{string(blob), g.storing()}, table.arguments()...)
-	})
+	n, err := g.run(ctx, rationScripts.take, rationHead+len(runs), table.arguments(blob, g.storing(), 0))
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +149,7 @@ func (a *rationTake) answered(n []int64, table *rationTable, wall time.Time) {
 	}
 	a.grant.RetryAt, a.grant.Reason, a.grant.Refused = wall.Add(microseconds(n[2])), rationReasons[n[1]-reasonAt], keeper.GatePrefix+a.Gate
 	if n[3] > 0 {
-		a.grant.Refused = table.stored[n[3]-1]
+		a.grant.Refused = table.name(n[3])
 	}
 }
 

@@ -175,5 +175,12 @@ func windowStep(ctx context.Context, p *purge) (int64, error) {
 	if err != nil || len(found) > 0 || p.account.Owner == "" {
 		return 0, err
 	}
-	return p.exec(ctx, remove.Write("DELETE FROM quota_window WHERE owner = ").Text(p.account.Owner))
+	windows, err := p.exec(ctx, remove.Write("DELETE FROM quota_window WHERE owner = ").Text(p.account.Owner))
+	if err != nil {
+		return windows, err
+	}
+	// The group of an owner's buckets is named by quota/bucketed.
+	var counts Statement
+	drawn, err := p.exec(ctx, counts.Write("DELETE FROM ration_count WHERE group_name = ").Text("quota\x1f"+p.account.Owner))
+	return windows + drawn, err
 }

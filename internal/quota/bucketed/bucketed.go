@@ -81,13 +81,13 @@ func (k *Keeper) Reserve(ctx context.Context, ask quota.Ask) (quota.Decision, er
 }
 
 // Settle implements quota.Keeper.
-func (k *Keeper) Settle(ctx context.Context, p quota.Permit, r quota.Response) (*domain.QuotaWindow, error) {
-	return nil, k.end(ctx, &p, &r, false)
+func (k *Keeper) Settle(ctx context.Context, p quota.Permit, r quota.Response) error {
+	return k.end(ctx, &p, &r, false)
 }
 
 // Refund implements quota.Keeper.
-func (k *Keeper) Refund(ctx context.Context, p quota.Permit, r quota.Response) (*domain.QuotaWindow, error) {
-	return nil, k.end(ctx, &p, &r, true)
+func (k *Keeper) Refund(ctx context.Context, p quota.Permit, r quota.Response) error {
+	return k.end(ctx, &p, &r, true)
 }
 
 // end gives a permit back. Points count calls that were answered, also those that were
@@ -115,7 +115,7 @@ func (k *Keeper) end(ctx context.Context, p *quota.Permit, r *quota.Response, fr
 }
 
 // Reset implements quota.Keeper.
-func (k *Keeper) Reset(ctx context.Context, name string) ([]domain.QuotaWindow, error) {
+func (k *Keeper) Reset(ctx context.Context, name string) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -133,11 +133,11 @@ func (k *Keeper) Reset(ctx context.Context, name string) ([]domain.QuotaWindow, 
 	if err != nil {
 		return nil, err
 	}
-	all := make([]domain.QuotaWindow, 0, len(windows))
+	buckets := make([]string, 0, len(windows))
 	for _, w := range windows {
-		all = append(all, domain.QuotaWindow{Owner: name, Bucket: w.Bucket})
+		buckets = append(buckets, w.Bucket)
 	}
-	return all, nil
+	return buckets, nil
 }
 
 func (k *Keeper) bucket(name string) (*bucket, error) {

@@ -51,7 +51,7 @@ func (e *earlier) spend(bucket string) (n int, last quota.Decision) {
 		if !d.Granted {
 			return n, d
 		}
-		if _, err := e.keeper.Settle(e.Context(), d.Permit, quota.Response{}); err != nil {
+		if err := e.keeper.Settle(e.Context(), d.Permit, quota.Response{}); err != nil {
 			e.Fatal(err)
 		}
 	}

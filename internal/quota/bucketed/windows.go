@@ -3,8 +3,10 @@ package bucketed
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -113,6 +115,9 @@ func (k *Keeper) known(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
+// lookedAtOnce is how many owners are looked at in one trip to a server.
+const lookedAtOnce = 64
+
 // Windows implements quota.Keeper.
 func (k *Keeper) Windows(ctx context.Context, name string) ([]quota.Window, error) {
 	if err := ctx.Err(); err != nil {
@@ -125,15 +130,15 @@ func (k *Keeper) Windows(ctx context.Context, name string) ([]quota.Window, erro
 	if err != nil {
 		return nil, err
 	}
-	var all []quota.Window
-	for _, name := range names {
-		some, err := k.windows(ctx, name)
-		if err != nil {
-			return nil, err
+	all, errs := make([][]quota.Window, len(names)), make([]error, len(names))
+	for from := 0; from < len(names); from += lookedAtOnce {
+		var asked sync.WaitGroup
+		for i := from; i < min(from+lookedAtOnce, len(names)); i++ {
+			asked.Go(func() { all[i], errs[i] = k.windows(ctx, names[i]) })
 		}
-		all = append(all, some...)
+		asked.Wait()
 	}
-	return all, nil
+	return slices.Concat(all...), errors.Join(errs...)
 }
 
 // windows are those of an owner, by bucket: of buckets that this process was asked for,

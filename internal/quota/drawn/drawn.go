@@ -57,20 +57,20 @@ func (k *Keeper) Reserve(ctx context.Context, ask quota.Ask) (quota.Decision, er
 }
 
 // Settle implements quota.Keeper.
-func (k *Keeper) Settle(ctx context.Context, p quota.Permit, r quota.Response) (*domain.QuotaWindow, error) {
+func (k *Keeper) Settle(ctx context.Context, p quota.Permit, r quota.Response) error {
 	if p.Drawn == nil {
 		return k.buckets.Settle(ctx, p, r)
 	}
-	return nil, k.end(ctx, &p, &r, false)
+	return k.end(ctx, &p, &r, false)
 }
 
 // Refund implements quota.Keeper. A call that was answered counts for the upstream as
 // far as anybody knows, whatever the answer was worth.
-func (k *Keeper) Refund(ctx context.Context, p quota.Permit, r quota.Response) (*domain.QuotaWindow, error) {
+func (k *Keeper) Refund(ctx context.Context, p quota.Permit, r quota.Response) error {
 	if p.Drawn == nil {
 		return k.buckets.Refund(ctx, p, r)
 	}
-	return nil, k.end(ctx, &p, &r, r.Told == nil)
+	return k.end(ctx, &p, &r, r.Told == nil)
 }
 
 func (k *Keeper) end(ctx context.Context, p *quota.Permit, r *quota.Response, free bool) error {
@@ -90,7 +90,7 @@ func (k *Keeper) end(ctx context.Context, p *quota.Permit, r *quota.Response, fr
 }
 
 // Reset implements quota.Keeper.
-func (k *Keeper) Reset(ctx context.Context, owner string) ([]domain.QuotaWindow, error) {
+func (k *Keeper) Reset(ctx context.Context, owner string) ([]string, error) {
 	all, err := k.buckets.Reset(ctx, owner)
 	if err != nil && domain.CodeOf(err) != domain.CodeNotFound {
 		return nil, err

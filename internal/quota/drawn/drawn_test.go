@@ -50,7 +50,7 @@ func (b *bench) call(a quota.Ask, r quota.Response) {
 	if !d.Granted {
 		b.Fatalf("refused: %+v", d)
 	}
-	if _, err := b.keeper.Settle(b.Context(), d.Permit, r); err != nil {
+	if err := b.keeper.Settle(b.Context(), d.Permit, r); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -144,12 +144,12 @@ func TestRestartGoesOn(t *testing.T) {
 	ask := askOf("account", false, keeper.Draw{Ration: r, Cost: 1})
 	b.call(ask, quota.Response{})
 	ask.Owner = "alice"
-	if _, err := b.keeper.Settle(t.Context(), quota.Permit{Ask: ask, GrantedAt: b.clock.Now()}, quota.Response{}); err != nil {
+	if err := b.keeper.Settle(t.Context(), quota.Permit{Ask: ask, GrantedAt: b.clock.Now()}, quota.Response{}); err != nil {
 		t.Fatal(err)
 	}
 	b.call(ask, quota.Response{})
 	free := b.ask(ask)
-	if _, err := b.keeper.Refund(t.Context(), free.Permit, quota.Response{}); err != nil {
+	if err := b.keeper.Refund(t.Context(), free.Permit, quota.Response{}); err != nil {
 		t.Fatal(err)
 	}
 	b.call(ask, quota.Response{})

@@ -201,7 +201,7 @@ func canceledContext(s *suite) {
 		s.Fatalf("Reserve with a canceled context: %v, want context.Canceled", err)
 	}
 	// The call was made; stopping its caller does not unmake it.
-	if _, err := s.Keeper().Settle(s.canceled(), p, quota.Response{}); err != nil {
+	if err := s.Keeper().Settle(s.canceled(), p, quota.Response{}); err != nil {
 		s.Fatalf("Settle with a canceled context: %v", err)
 	}
 	s.wantAvailable(ask(alice, core), 2)
@@ -257,12 +257,12 @@ func concurrentCallers(s *suite) {
 					return
 				}
 				if n%20 == i {
-					_, err = s.Keeper().Refund(s.Context(), d.Permit, quota.Response{})
+					err = s.Keeper().Refund(s.Context(), d.Permit, quota.Response{})
 				} else {
 					mu.Lock()
 					r := u.Count(s.Now(), d.Permit.Ask)
 					mu.Unlock()
-					_, err = s.Keeper().Settle(s.Context(), d.Permit, r)
+					err = s.Keeper().Settle(s.Context(), d.Permit, r)
 				}
 				if err != nil {
 					s.Errorf("give back: %v", err)

@@ -95,15 +95,11 @@ func absurdPark(s *suite) {
 	}
 }
 
-// reset resets an owner and keeps what is to be stored.
+// reset resets an owner.
 func (s *suite) reset(owner string) {
 	s.Helper()
-	windows, err := s.Keeper().Reset(s.Context(), owner)
-	if err != nil {
+	if _, err := s.Keeper().Reset(s.Context(), owner); err != nil {
 		s.Fatalf("Reset: %v", err)
-	}
-	for i := range windows {
-		s.Persist(&windows[i])
 	}
 }
 

@@ -3,7 +3,6 @@ package quotatest
 import (
 	"time"
 
-	"sluice/internal/domain"
 	"sluice/internal/quota"
 )
 
@@ -68,36 +67,4 @@ func restartKeepsPoints(s *suite) {
 	}
 	s.until(retryAt)
 	s.spend(u, ask(alice, core), 3)
-}
-
-func snapshotsRise(s *suite) {
-	s.start(s.limits(10))
-	p := s.grant(ask(alice, core))
-	var last *domain.QuotaWindow
-	for range 5 {
-		d := s.reserve(ask(alice, core))
-		w, err := s.Keeper().Settle(s.Context(), d.Permit, quota.Response{})
-		if err != nil {
-			s.Fatalf("Settle: %v", err)
-		}
-		if d.Window == nil && w == nil {
-			return // the adapter needs no help to survive
-		}
-		if last != nil && d.Window.Seq <= last.Seq || w.Seq <= d.Window.Seq {
-			s.Fatalf("Seq %d, then %d", d.Window.Seq, w.Seq)
-		}
-		last = w
-		s.Persist(w)
-	}
-	if last.Remaining != 4 {
-		s.Fatalf("snapshot has %d remaining, want 4: one call in flight, five counted", last.Remaining)
-	}
-	s.Crash()
-	d := s.reserve(ask(alice, core))
-	if d.Window.Seq <= last.Seq {
-		s.Fatalf("Seq %d after a restart, want more than %d", d.Window.Seq, last.Seq)
-	}
-	s.settle(p, quota.Response{})
-	s.settle(d.Permit, quota.Response{Succeeded: true})
-	s.wantAvailable(ask(alice, core), 3)
 }

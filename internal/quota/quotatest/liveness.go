@@ -68,7 +68,6 @@ func (b *busy) fill() {
 		if err != nil {
 			b.Fatalf("Reserve: %v", err)
 		}
-		b.Persist(d.Window)
 		if !d.Granted {
 			b.wait = d.RetryAt
 			return
@@ -134,11 +133,9 @@ func (b *busy) finish(c *busyCall) {
 		b.Crash()
 		return
 	}
-	w, err := b.Keeper().Settle(b.Context(), c.permit, answer)
-	if err != nil {
+	if err := b.Keeper().Settle(b.Context(), c.permit, answer); err != nil {
 		b.Fatalf("Settle: %v", err)
 	}
-	b.Persist(w)
 }
 
 // abandonedAtMost is the concurrency times the dearest call an adapter may

@@ -105,7 +105,6 @@ func (w *world) ask(t *rapid.T, a quota.Ask, n int) {
 		if err != nil {
 			t.Fatalf("Reserve: %v", err)
 		}
-		w.Persist(d.Window)
 		if !d.Granted {
 			if !d.RetryAt.After(w.Now()) || d.Reason == "" {
 				t.Fatalf("refused with %+v at %v", d, w.Now())
@@ -169,32 +168,26 @@ func (w *world) settleOne(t *rapid.T) *flight {
 	if f.free {
 		give = w.Keeper().Refund
 	}
-	snapshot, err := give(w.Context(), f.permit, f.answer)
-	if err != nil {
+	if err := give(w.Context(), f.permit, f.answer); err != nil {
 		t.Fatalf("give back: %v", err)
 	}
-	w.Persist(snapshot)
 	return f
 }
 
 func (w *world) lose(t *rapid.T) {
 	f := w.pick(t, rapid.Bool().Draw(t, "landed"))
 	w.drop(f)
-	snapshot, err := w.Keeper().Settle(w.Context(), f.permit, quota.Response{})
-	if err != nil {
+	if err := w.Keeper().Settle(w.Context(), f.permit, quota.Response{}); err != nil {
 		t.Fatalf("Settle: %v", err)
 	}
-	w.Persist(snapshot)
 }
 
 func (w *world) refund(t *rapid.T) {
 	f := w.pick(t, false)
 	w.drop(f)
-	snapshot, err := w.Keeper().Refund(w.Context(), f.permit, quota.Response{})
-	if err != nil {
+	if err := w.Keeper().Refund(w.Context(), f.permit, quota.Response{}); err != nil {
 		t.Fatalf("Refund: %v", err)
 	}
-	w.Persist(snapshot)
 }
 
 func (w *world) advance(t *rapid.T) {

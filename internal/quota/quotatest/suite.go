@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/domain"
 	"sluice/internal/quota"
 )
 
@@ -32,10 +31,8 @@ type Factory struct {
 type Bench interface {
 	// Keeper returns the running keeper.
 	Keeper() quota.Keeper
-	// Persist stores a window a keeper handed out; nil is ignored.
-	Persist(w *domain.QuotaWindow)
-	// Crash ends the keeper without warning and starts a new one from what was
-	// persisted.
+	// Crash ends the keeper without warning and starts a new one from what it has
+	// stored.
 	Crash()
 	Now() time.Time
 	Advance(d time.Duration)
@@ -112,7 +109,6 @@ func cases() map[string]func(*suite) {
 		"a clock that differs":                   skewedClock,
 		"a stopped caller is refused":            canceledContext,
 		"an unknown bucket is refused":           unknownBucket,
-		"snapshots rise":                         snapshotsRise,
 		"windows are listed":                     windowsListed,
 		"many callers at once":                   concurrentCallers,
 		"a floor that keeps everything":          floorKeepsAll,
@@ -183,7 +179,6 @@ func (s *suite) reserve(a quota.Ask) quota.Decision {
 	if err != nil {
 		s.Fatalf("Reserve(%+v): %v", a, err)
 	}
-	s.Persist(d.Window)
 	if !d.Granted && !d.RetryAt.After(s.Now()) && s.factory.Features.FakeClock {
 		s.Fatalf("refused with RetryAt %v, not after now %v", d.RetryAt, s.Now())
 	}
@@ -216,20 +211,19 @@ func (s *suite) refused(a quota.Ask, why quota.Reason) time.Time {
 
 func (s *suite) settle(p quota.Permit, r quota.Response) {
 	s.Helper()
-	s.keep(s.Keeper().Settle(s.Context(), p, r))
+	s.returned(s.Keeper().Settle(s.Context(), p, r))
 }
 
 func (s *suite) refund(p quota.Permit, r quota.Response) {
 	s.Helper()
-	s.keep(s.Keeper().Refund(s.Context(), p, r))
+	s.returned(s.Keeper().Refund(s.Context(), p, r))
 }
 
-func (s *suite) keep(w *domain.QuotaWindow, err error) {
+func (s *suite) returned(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatalf("give back: %v", err)
 	}
-	s.Persist(w)
 }
 
 // spend grants and settles n calls that the upstream counts.

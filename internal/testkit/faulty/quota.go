@@ -3,7 +3,6 @@ package faulty
 import (
 	"context"
 
-	"sluice/internal/domain"
 	"sluice/internal/quota"
 )
 
@@ -24,13 +23,13 @@ func (q *Quota) Reserve(ctx context.Context, ask quota.Ask) (quota.Decision, err
 }
 
 // Settle implements quota.Keeper.
-func (q *Quota) Settle(ctx context.Context, p quota.Permit, r quota.Response) (*domain.QuotaWindow, error) {
-	return get(ctx, q.plan, "Settle", func() (*domain.QuotaWindow, error) { return q.inner.Settle(ctx, p, r) })
+func (q *Quota) Settle(ctx context.Context, p quota.Permit, r quota.Response) error {
+	return do(ctx, q.plan, "Settle", func() error { return q.inner.Settle(ctx, p, r) })
 }
 
 // Refund implements quota.Keeper.
-func (q *Quota) Refund(ctx context.Context, p quota.Permit, r quota.Response) (*domain.QuotaWindow, error) {
-	return get(ctx, q.plan, "Refund", func() (*domain.QuotaWindow, error) { return q.inner.Refund(ctx, p, r) })
+func (q *Quota) Refund(ctx context.Context, p quota.Permit, r quota.Response) error {
+	return do(ctx, q.plan, "Refund", func() error { return q.inner.Refund(ctx, p, r) })
 }
 
 // Windows implements quota.Keeper.
@@ -39,6 +38,6 @@ func (q *Quota) Windows(ctx context.Context, owner string) ([]quota.Window, erro
 }
 
 // Reset implements quota.Keeper.
-func (q *Quota) Reset(ctx context.Context, owner string) ([]domain.QuotaWindow, error) {
-	return get(ctx, q.plan, "Reset", func() ([]domain.QuotaWindow, error) { return q.inner.Reset(ctx, owner) })
+func (q *Quota) Reset(ctx context.Context, owner string) ([]string, error) {
+	return get(ctx, q.plan, "Reset", func() ([]string, error) { return q.inner.Reset(ctx, owner) })
 }

@@ -37,7 +37,7 @@ local function give_back(name, n, low)
     end
     local last, have = unpack_of('<dd', c.slots, at)
     local back = min(n, have)
-    c.slots = string.sub(c.slots, 1, at - 1)
+    c.slots = sub(c.slots, 1, at - 1)
     if have > back then
       c.slots = c.slots .. pack('<dd', last, have - back)
     end
@@ -66,7 +66,7 @@ elseif ARGV[3] == 'park' then
 else
   local fields = redis.call('HKEYS', key)
   for i = 1, #fields do
-    local kind, name = string.sub(fields[i], 1, 2), string.sub(fields[i], 3)
+    local kind, name = sub(fields[i], 1, 2), sub(fields[i], 3)
     if kind == 'g:' then
       local g = gate(name)
       if g.half == 1 then
@@ -85,4 +85,4 @@ else
 end
 group.sequence = group.sequence + 1
 write_down()
-return head({ 0, 0, 0, 0, 0, 0, 0, wait })
+return head({ 0, 0, 0, 0, 0, 0, 0, 0, wait })

@@ -42,6 +42,16 @@ local function granted(c, t)
   return t.limit
 end
 
+-- chunk is how much is stored ahead.
+local function chunk(t, limit)
+  if t.ahead > 0 then
+    return t.ahead
+  elseif comes_back(t, limit) > 600 * SECOND then
+    return max(floor(limit / 100), 1)
+  end
+  return max(floor(limit / 10), 1)
+end
+
 -- owed is how many parts a bucket is owed at an instant.
 local function owed(c, t, at)
   if at > c.full then
@@ -107,7 +117,7 @@ local function spend(c, t, at, n)
   if size > 0 then
     local last, have = unpack_of('<dd', c.slots, size - 15)
     if floor(last / grain) == floor(at / grain) or last > at then
-      c.slots = string.sub(c.slots, 1, size - 16) .. pack('<dd', max(last, at), have + n)
+      c.slots = sub(c.slots, 1, size - 16) .. pack('<dd', max(last, at), have + n)
       return
     end
   end
@@ -126,7 +136,7 @@ local function drop(c, before)
     at = at + 16
   end
   if at > 1 then
-    c.slots = string.sub(c.slots, at)
+    c.slots = sub(c.slots, at)
   end
 end
 
@@ -174,9 +184,11 @@ local function advance(c, t, left)
     return
   end
   if c.presumed > 0 then
-    local n = c.presumed
+    local n, at = c.presumed, c.presumed_at
     c.presumed = 0
-    spend(c, t, c.presumed_at, n)
+    -- Some of what was stored may be under way yet; where that is not for the answers to tell it
+    -- counts from when all of it has ended.
+    spend(c, t, t.patient == 1 and t.stored == 1 and at + 30 * SECOND or at, n)
   end
   if t.shape == FIXED or t.shape == SLIDING then
     advance_window(c, t, left)
@@ -190,7 +202,7 @@ local counts = {}
 -- settling says that permits end: who asks says what stays for the owner, not they.
 local settling = false
 -- Where a count's presumed and whether its windows are dated are written down.
-local PRESUMED_AT, DATED_AT = 16 * 8 + 1, 15 * 8 + 1
+local PRESUMED_AT, DATED_AT = 5 * 8 + 1, 15 * 8 + 1
 
 -- new_count begins to count: what comes back quickly and is not stored is taken to
 -- have been spent when the group was born.
@@ -209,7 +221,13 @@ local function new_count(t)
   return c
 end
 
--- restored returns a count whose windows the upstream dates with what was stored of it.
+-- flown is when calls that were under way when the group was lost have come to their ends.
+local function flown()
+  return group.born + 30 * SECOND
+end
+
+-- restored returns a count whose windows the upstream dates with what was stored of it. Calls
+-- may be under way that the group lost: a permit that nobody holds stands for them.
 local function restored(name, t)
   local text = redis.call('HGET', key, 'r:' .. name)
   if not text then
@@ -217,7 +235,42 @@ local function restored(name, t)
   end
   local limit, spent, late, finish, till = unpack_of(RESTORED, text)
   local c = new_count(nil)
-  c.dated, c.changed = restore_dated(t, limit, spent, late, finish, till), true
+  local d = restore_dated(t, limit, spent, late, finish, till)
+  late = finish == 0 and spent or min(late, spent)
+  if late > 0 and now < till and now < flown() then
+    group.sequence = group.sequence + 1
+    group.sweep = min(group.sweep, flown())
+    d.inflight, d.newest, c.ghost, c.flying = late, group.sequence, group.sequence, late
+  end
+  c.dated, c.changed = d, true
+  return c
+end
+
+-- read_count reads a count and what the short ways have written of it since.
+local function read_count(text, hot)
+  local c = {}
+  c.inflight, c.newest, c.spent, c.ceiling, c.covers, c.presumed, c.hold, c.limit, c.finish, c.reported,
+    c.lost, c.window, c.early, c.told, c.told_at, c.after, c.next, c.next_after, c.full, c.presumed_at, c.refill, c.rest,
+    c.low, c.line, c.issued = unpack_of(STATE, text)
+  c.terms = sub(text, STATE_SIZE + 1, STATE_SIZE + TERMS_SIZE)
+  c.slots, c.hot, c.marked = sub(text, STATE_SIZE + TERMS_SIZE + 1), hot and true, 0
+  if unpack_of('<d', c.terms, DATED_AT) == 1 then
+    local d = read_dated(c.slots)
+    c.dated, c.slots = d, ''
+    if hot then
+      local _
+      d.inflight, d.newest, _, c.marked, _, _, _, _, _, d.left, d.started, d.reported, d.reset = unpack_of(HOT_DATED, hot)
+    end
+  elseif hot and #hot == 48 then
+    local _
+    c.inflight, c.newest, _, c.marked = unpack_of('<dddd', hot)
+  elseif hot then
+    local last, have, _ = 0, 0, 0
+    c.inflight, c.newest, _, c.marked, _, _, _, _, _, c.spent, last, have = unpack_of(HOT, hot)
+    if have > 0 then
+      c.slots = c.slots .. pack('<dd', last, have)
+    end
+  end
   return c
 end
 
@@ -225,32 +278,26 @@ end
 local function count(name, t)
   local c = counts[name]
   if not c then
-    local text = redis.call('HGET', key, 'c:' .. name)
+    local texts = redis.call('HMGET', key, 'c:' .. name, 'h:' .. name)
+    local text = texts[1]
     if t and t.dated == 1 and (not text or unpack_of('<d', text, PRESUMED_AT) > 0) then
       c = restored(name, t)
       text = not c and text
     end
-    if c then
-      counts[name] = c
-    elseif text then
-      c = {}
-      c.limit, c.spent, c.inflight, c.finish, c.early, c.reported, c.told, c.told_at, c.lost, c.after, c.next,
-        c.next_after, c.newest, c.full, c.ceiling, c.covers, c.presumed, c.presumed_at, c.refill,
-        c.window, c.rest, c.low, c.hold, c.line, c.issued = unpack_of(STATE, text)
-      c.terms = string.sub(text, STATE_SIZE + 1, STATE_SIZE + TERMS_SIZE)
-      c.slots = string.sub(text, STATE_SIZE + TERMS_SIZE + 1)
-      if unpack_of('<d', c.terms, DATED_AT) == 1 then
-        c.dated, c.slots = read_dated(c.slots), ''
-      end
-    elseif t then
+    if not c and text then
+      c = read_count(text, texts[2])
+    elseif not c and t then
       c = new_count(t)
-    else
+    elseif not c then
       return nil
     end
     counts[name] = c
   end
   if t and not (settling and c.terms and c.presumed == 0 and unpack_of('<d', c.terms, DATED_AT) == t.dated) then
     c.terms = t.text
+  end
+  if t and c.terms == t.text then
+    c.marked = t.mark
   end
   t = t or read_terms(c.terms, 1)
   adapt(c, t)
@@ -280,20 +327,65 @@ local function close(g, wait, why)
   g.half, g.closed, g.changed = 1, max(g.closed, group.sequence), true
 end
 
+-- hot is what the short ways need of a count, and its slots without the newest; nil if they
+-- cannot count it, as something is to be tidied up, learnt or believed of it. Marks of those
+-- that are stored are odd, and only those can be counted that have one.
+local function hot(c)
+  local d, mark = c.dated, c.marked or 0
+  if mark == 0 or c.presumed > 0 or c.hold > 0 or d and (d.trial == 1 or d.lost > 0)
+    or not d and (c.limit > 0 or c.finish > 0 or c.reported >= 0 or c.lost > 0) then
+    return nil, c.slots
+  end
+  local t, ceiling, covers = read_terms(c.terms, 1), EXACT, EXACT
+  if mark % 2 == 1 and t.stored == 1 then
+    ceiling, covers = c.ceiling, c.covers
+  end
+  if d then
+    return pack(HOT_DATED, d.inflight, d.newest, DATED_SHAPE, mark, dated_floor(d, t, false), dated_floor(d, t, true), ceiling,
+      covers, t.period, d.left, d.started, d.reported, d.reset, d.limit, d.hold,
+      d.answered > 0 and d.answered + t.period + RESET_STEP or 0, d.carried, d.anchor, d.assumed,
+      ceiling == EXACT and EXACT or 4 * chunk(t, d.limit))
+  end
+  if t.shape == CONCURRENT then
+    return pack('<dddddd', c.inflight, c.newest, t.shape, mark, usable(t, t.limit, false), usable(t, t.limit, true)), c.slots
+  end
+  local last, have, oldest, older = 0, 0, 0, #c.slots - 16
+  if older >= 0 then
+    last, have = unpack_of('<dd', c.slots, older + 1)
+    oldest = older > 0 and unpack_of('<d', c.slots) or 0
+  end
+  return pack(HOT, c.inflight, c.newest, t.shape, mark, usable(t, t.limit, false), usable(t, t.limit, true), ceiling, covers,
+    t.period, c.spent, last, have, oldest), sub(c.slots, 1, max(older, 0))
+end
+
+-- write_count adds what is to be written of a count.
+local function write_count(fields, name, c)
+  local n, text, slots = #fields, hot(c)
+  fields[n + 1] = 'c:' .. name
+  fields[n + 2] = pack(STATE, c.inflight, c.newest, c.spent, c.ceiling, c.covers, c.presumed, c.hold, c.limit, c.finish,
+    c.reported, c.lost, c.window, c.early, c.told, c.told_at, c.after, c.next, c.next_after, c.full, c.presumed_at,
+    c.refill, c.rest, c.low, c.line, c.issued) .. c.terms .. (c.dated and pack_dated(c.dated) or slots)
+  if text then
+    fields[n + 3], fields[n + 4] = 'h:' .. name, text
+  elseif c.hot then
+    redis.call('HDEL', key, 'h:' .. name)
+  end
+  if c.ghost then
+    redis.call('HSET', key, pack('>c2I8', 'p:', c.ghost), pack('<dddHc0', flown() - life, 1, c.flying, #name, name))
+  end
+end
+
 -- write_down keeps all that was changed.
 local function write_down()
-  local fields, n = {}, 0
+  local fields = {}
   for name, c in pairs(counts) do
     if c.changed then
-      if n > MOST_FIELDS then
+      -- As many values are written at once at most.
+      if #fields > 500 then
         redis.call('HSET', key, unpack(fields))
-        fields, n = {}, 0
+        fields = {}
       end
-      fields[n + 1] = 'c:' .. name
-      fields[n + 2] = pack(STATE, c.limit, c.spent, c.inflight, c.finish, c.early, c.reported, c.told, c.told_at,
-        c.lost, c.after, c.next, c.next_after, c.newest, c.full, c.ceiling, c.covers, c.presumed, c.presumed_at,
-        c.refill, c.window, c.rest, c.low, c.hold, c.line, c.issued) .. c.terms .. (c.dated and pack_dated(c.dated) or c.slots)
-      n = n + 2
+      write_count(fields, name, c)
     end
   end
   for name, g in pairs(gates) do

@@ -2,11 +2,8 @@
 -- internal/ration/keeper rule by rule; the reasons are told there. Their time is that of
 -- the group.
 
-local UNTOLD = EXACT
-local RESET_STEP, STORED_SLACK, ASSUMED_ROOM, RESET_SLACK = SECOND, 30 * SECOND, 10, 60 * SECOND
-local RESET_MARGIN, SKEW_MEMORY = SECOND / 50, 600 * SECOND
+local STORED_SLACK, ASSUMED_ROOM = 30 * SECOND, 10
 local SAME, EARLIER, LATER = 0, 1, 2
-local DATED = '<' .. string.rep('d', 22)
 
 -- Skew ----------------------------------------------------------------------
 
@@ -48,22 +45,22 @@ end
 -- Counts --------------------------------------------------------------------
 
 local function new_dated(t)
-  return { limit = t.limit, assumed = 1, left = t.limit, reported = UNTOLD, opened = UNTOLD, inflight = 0, lost = 0,
+  return { limit = t.limit, assumed = 1, left = t.limit, reported = EXACT, opened = EXACT, inflight = 0, lost = 0,
     after = 0, next = 0, next_after = 0, late = 0, newest = 0, carried = 0, reset = 0, anchor = 0, previous = 0,
     hold = 0, started = 0, answered = 0, trial = 0, rest = 0, tried = 0 }
 end
 
 local function read_dated(text)
   local d = {}
-  d.limit, d.assumed, d.left, d.reported, d.opened, d.inflight, d.lost, d.after, d.next, d.next_after, d.late, d.newest,
-    d.carried, d.reset, d.anchor, d.previous, d.hold, d.started, d.answered, d.trial, d.rest,
+  d.left, d.inflight, d.newest, d.started, d.reported, d.reset, d.limit, d.hold, d.answered, d.carried, d.anchor, d.assumed,
+    d.opened, d.lost, d.after, d.next, d.next_after, d.late, d.previous, d.trial, d.rest,
     d.tried = unpack_of(DATED, text)
   return d
 end
 
 local function pack_dated(d)
-  return pack(DATED, d.limit, d.assumed, d.left, d.reported, d.opened, d.inflight, d.lost, d.after, d.next, d.next_after,
-    d.late, d.newest, d.carried, d.reset, d.anchor, d.previous, d.hold, d.started, d.answered, d.trial, d.rest, d.tried)
+  return pack(DATED, d.left, d.inflight, d.newest, d.started, d.reported, d.reset, d.limit, d.hold, d.answered, d.carried,
+    d.anchor, d.assumed, d.opened, d.lost, d.after, d.next, d.next_after, d.late, d.previous, d.trial, d.rest, d.tried)
 end
 
 local function furthest(t)
@@ -101,7 +98,7 @@ local function restore_dated(t, limit, spent, late, ending, till)
 end
 
 local function dated_available(d)
-  if d.reported == UNTOLD then
+  if d.reported == EXACT then
     return d.left
   end
   return min(d.left, d.reported - d.inflight - d.lost - d.next)
@@ -150,7 +147,7 @@ local function open_window(c, d, left)
   if d.reset > 0 then
     d.previous = d.reset
   end
-  d.left, d.reported, d.opened = left, UNTOLD, UNTOLD
+  d.left, d.reported, d.opened = left, EXACT, EXACT
   d.reset, d.anchor, d.hold = 0, 0, 0
   d.started, d.answered = 0, 0
   d.late = 0

@@ -1,6 +1,11 @@
 -- What a call took, and what its answer told (keeper.Count's settle.go), and how long more
 -- is waited for.
 
+-- learnt is how long a window is that an upstream tells of.
+local function learnt(n)
+  return min(n, 745 * 3600 * SECOND)
+end
+
 -- begin opens a later window.
 local function begin(c, t, finish, early, id, a)
   confirm(c, id)
@@ -45,9 +50,9 @@ local function learn_pace(c, t, a)
     return
   end
   if a.window > 0 then
-    c.window = min(a.window, LONGEST_LEARNT)
+    c.window = learnt(a.window)
   elseif a.ends > t.period then
-    c.window = min(a.ends, LONGEST_LEARNT)
+    c.window = learnt(a.ends)
   end
   adapt(c, t)
 end
@@ -187,12 +192,12 @@ local function sweep()
   local gone = {}
   for i = 1, #all, 2 do
     local field, value = all[i], all[i + 1]
-    local kind = string.sub(field, 1, 2)
+    local kind = sub(field, 1, 2)
     if kind == 'p:' then
       local draws = draws_of(value)
       if now >= draws.at + life then
         gone[#gone + 1] = field
-        local id = tonumber(string.sub(field, 3))
+        local id = unpack_of('>I8', field, 3)
         for _, d in ipairs(draws) do
           local c, t = count(d.name)
           if c then
@@ -203,16 +208,16 @@ local function sweep()
         end
       end
     elseif kind == 'g:' then
-      local g = gate(string.sub(field, 3))
+      local g = gate(sub(field, 3))
       if g.half == 0 and now >= g.till then
         gone[#gone + 1] = field
-        gates[string.sub(field, 3)] = nil
+        gates[sub(field, 3)] = nil
       end
     end
   end
   for i = 1, #all, 2 do
-    if string.sub(all[i], 1, 2) == 'c:' then
-      local name = string.sub(all[i], 3)
+    if sub(all[i], 1, 2) == 'c:' then
+      local name = sub(all[i], 3)
       local c, t = count(name)
       if c.presumed == 0 and not c.dated then
         advance(c, t, 0)
@@ -220,7 +225,7 @@ local function sweep()
       local idle = not c.dated or untouched_dated(c.dated)
       if idle and used(c, t) == 0 and c.presumed == 0 and c.limit == 0 and c.refill == 0 and c.window == 0
         and c.reported < 0 and c.finish == 0 and now >= c.covers and now >= c.line then
-        gone[#gone + 1] = all[i]
+        gone[#gone + 1], gone[#gone + 2] = all[i], 'h:' .. name
         counts[name] = nil
       end
     end
@@ -230,19 +235,24 @@ local function sweep()
   end
 end
 
--- entries are the counts that the caller speaks of: ARGV[5] is how many, and for each
--- there follow its name, its terms (TERMS), and how long the part of the calendar still
--- lasts. Then come the names of gates.
+-- entries are the counts that the caller speaks of.
 local entries, gates_at = {}, 5
+local storing = unpack_of('<d', ARGV[4]) == 1
 
 local function read_entries()
-  for i = 1, tonumber(ARGV[5]) do
-    local name, text = ARGV[gates_at + 1], ARGV[gates_at + 2]
-    local t = read_terms(text, 1)
-    t.text = text
-    entries[i] = { name = name, terms = t, left = tonumber(ARGV[gates_at + 3]) }
-    gates_at = gates_at + 3
+  local size = TERMS_SIZE + 8
+  for i = 1, #ARGV[5] / size do
+    local at = (i - 1) * size
+    local t = read_terms(ARGV[5], at + 1)
+    t.text, t.mark = sub(ARGV[5], at + 1, at + TERMS_SIZE), unpack_of('<d', ARGV[4], 8 * i + 1)
+    entries[i] = { name = sub(ARGV[5 + i], 3), terms = t, left = unpack_of('<d', ARGV[5], at + TERMS_SIZE + 1) }
   end
+  gates_at = 5 + #entries
+end
+
+-- told_gate is the gate of this number.
+local function told_gate(number)
+  return gate(sub(ARGV[gates_at + number], 3))
 end
 
 -- entered returns a count with time passed.
@@ -253,17 +263,6 @@ local function entered(i)
     advance(e.count, e.terms, e.left)
   end
   return e.count, e.terms
-end
-
-local storing = ARGV[4] == '1'
-
-local function chunk(t, limit)
-  if t.ahead > 0 then
-    return t.ahead
-  elseif comes_back(t, limit) > 600 * SECOND then
-    return max(floor(limit / 100), 1)
-  end
-  return max(floor(limit / 10), 1)
 end
 
 -- unsaved says whether more must be stored before a call of this price is granted; or less,

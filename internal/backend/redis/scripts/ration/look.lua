@@ -2,8 +2,7 @@
 --
 -- KEYS[1]  the group
 -- ARGV[3]  ''
--- ARGV[4]  '0'
--- ARGV[5]  counts that are told of even if nobody has asked for them (entries in learn.lua)
+-- ARGV[4]  and on: counts that are told of even if nobody has asked for them (base.lua)
 --
 -- Returns nothing if the group must be restored. Else '', and for each count its field,
 -- the limit, what may be taken, what is under way, what is kept, in how long something
@@ -30,7 +29,7 @@ for i, e in ipairs(entries) do
   end
 end
 for _, field in ipairs(fields) do
-  local kind, name = string.sub(field, 1, 2), string.sub(field, 3)
+  local kind, name = sub(field, 1, 2), sub(field, 3)
   if kind == 'c:' then
     local c, t = count(name)
     -- Whoever asks for a restored count first brings its terms.

@@ -23,8 +23,8 @@ local number = max(clock, tonumber(ARGV[3]), caller_sequence, stored_sequence, o
 redis.call('DEL', key)
 now = clock
 group = { epoch = max(clock, caller_epoch, old.epoch) + 1, sequence = number, born = now, offset = 0, now = now,
-  server = server_id(), sweep = now + life / 2, turns = 0, strict = 0, scale = 0, known = 0, ahead = 0, slack = 0,
-  old_known = 0, old_ahead = 0, old_slack = 0, since = 0, checked = now }
+  server = server_id(), best = 0, sweep = now + life / 2, turns = 0, strict = 0, scale = 0, known = 0, ahead = 0, slack = 0,
+  old_known = 0, old_ahead = 0, old_slack = 0, since = 0, checked = now, alive = 0 }
 local at = 5
 for _ = 1, tonumber(ARGV[4]) do
   local c = new_count(nil)

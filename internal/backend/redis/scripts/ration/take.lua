@@ -6,8 +6,7 @@
 --          (0 for none), 1 if it is not urgent, how many draws, and for each draw the
 --          number of its count; then the asks, in runs of equal ones: their kind,
 --          for how many calls each of them is, and how many asks they are
--- ARGV[4]  1 if counts are stored elsewhere before they are drawn on
--- ARGV[5]  counts and gates (entries in learn.lua)
+-- ARGV[4]  and on: counts and gates (base.lua)
 --
 -- Returns nothing if the group must be restored. Else the HEAD; for each run how many of
 -- its first asks were granted all they asked for, and for each of the others four numbers:
@@ -124,7 +123,7 @@ for i = 1, n do
   number, low, draws, from = unpack_of('<ddd', blob, from)
   k.low, k.gate = low == 1, -number
   if number > 0 then
-    local g = gate(ARGV[gates_at + number])
+    local g = told_gate(number)
     if now < g.till then
       k.shut, k.why = g.till - now, g.why
     end
@@ -143,7 +142,7 @@ for i = 1, n do
   kinds[i] = k
 end
 
-local answers, current, taken = { 0, 0, 0, 0, 0, 0, 0 }, nil, false
+local answers, current, taken = { 0, 0, 0, 0, 0, 0, 0, 0 }, nil, false
 local function answer(calls, why, wait, who)
   local i = #answers
   answers[i + 1], answers[i + 2], answers[i + 3], answers[i + 4] = calls, why, wait, who

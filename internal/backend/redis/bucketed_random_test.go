@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/backend/redis"
 	"sluice/internal/quota"
 	"sluice/internal/quota/quotatest"
 	"sluice/internal/testkit"
@@ -15,11 +16,16 @@ import (
 // answers, lost answers, resets and losses of everything in Redis. Calls that
 // are under way at a loss live on, arrive and are given back after it.
 func TestNeverTooManyThroughLosses(t *testing.T) {
+	for name, url := range map[string]func(testing.TB) string{"single": testkit.Redis, "cluster": testkit.RedisCluster} {
+		t.Run(name, func(t *testing.T) { throughLosses(t, connectOwn(t, url(t))) })
+	}
+}
+
+func throughLosses(t *testing.T, db *redis.DB) {
 	rng := rand.New(rand.NewPCG(testkit.Seed(t), 0))
-	db := connectOwn(t, testkit.Redis(t))
 	rounds, reopened := 400, 0
 	if testing.Short() {
-		rounds = 50
+		rounds = 25
 	}
 	for range rounds {
 		limit, window := 1+rng.IntN(60), time.Duration(2+rng.IntN(300))*time.Second
@@ -28,12 +34,11 @@ func TestNeverTooManyThroughLosses(t *testing.T) {
 			limit, window = 1+rng.IntN(8), time.Duration(2+rng.IntN(8))*time.Second
 		}
 		points, period := []int{0, 0, 5}[rng.IntN(3)], time.Duration(31+rng.IntN(60))*time.Second
-		s := newQuotaStand(t, db, quota.Config{
+		s := newBucketStand(t, db, quota.Config{
 			Concurrency: 1 + rng.IntN(4),
 			Buckets:     map[string]quota.Limits{"core": {Limit: limit, Window: window, PointsPerMinute: points, PointsPeriod: period}},
-		}, noon)
-		s.forget()
-		w := &lossy{quotaStand: s, rng: rng, up: &quotatest.Upstream{
+		})
+		w := &lossy{bucketStand: s, rng: rng, up: &quotatest.Upstream{
 			Limit: limit, Window: window, PointsPerPeriod: points, Period: period,
 			Ahead: time.Duration(rng.Int64N(int64(4*time.Hour))).Truncate(time.Millisecond) - 2*time.Hour,
 		}}
@@ -53,7 +58,7 @@ func TestNeverTooManyThroughLosses(t *testing.T) {
 
 // lossy is a world in which Redis forgets.
 type lossy struct {
-	*quotaStand
+	*bucketStand
 	rng     *rand.Rand
 	up      *quotatest.Upstream
 	flights []*flight
@@ -136,11 +141,9 @@ func (w *lossy) land(f *flight) {
 func (w *lossy) end(f *flight) {
 	w.flights = slices.DeleteFunc(w.flights, func(g *flight) bool { return g == f })
 	if !f.landed && w.rng.IntN(4) == 0 {
-		window, err := w.keeper.Refund(w.Context(), f.permit, quota.Response{})
-		if err != nil {
+		if err := w.keeper.Refund(w.Context(), f.permit, quota.Response{}); err != nil {
 			w.Fatalf("Refund: %v", err)
 		}
-		w.Persist(window)
 		return
 	}
 	w.land(f)

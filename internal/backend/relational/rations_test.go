@@ -9,6 +9,7 @@ import (
 	"sluice/internal/ration/keeper"
 	"sluice/internal/ration/rationtest"
 	"sluice/internal/state"
+	"sluice/internal/testkit"
 )
 
 func TestRations(t *testing.T) {
@@ -43,6 +44,22 @@ func TestRationsAreMoved(t *testing.T) {
 			return err
 		}
 		rationtest.RunMoved(t, "../"+on.name+"/schema", exec, relational.NewState(db, nil, time.Now), relational.NewRations(db))
+	})
+}
+
+// TestWaitsForItsQuota: the view of jobs knows of rations.
+func TestWaitsForItsQuota(t *testing.T) {
+	t.Parallel()
+	eachServer(t, func(t *testing.T, on server) {
+		url := on.fresh(t)
+		db, asked := open(t, url), testkit.OpenSQL(t, url)
+		rationtest.RunWaits(t, relational.NewState(db, nil, time.Now), relational.NewRations(db), bucketed.Group, func(query string) (text string) {
+			t.Helper()
+			if err := asked.QueryRowContext(t.Context(), query).Scan(&text); err != nil {
+				t.Fatal(err)
+			}
+			return text
+		})
 	})
 }
 

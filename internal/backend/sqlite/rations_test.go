@@ -7,6 +7,7 @@ import (
 	driver "zombiezen.com/go/sqlite"
 
 	"sluice/internal/backend/sqlite"
+	"sluice/internal/quota/bucketed"
 	"sluice/internal/ration/keeper"
 	"sluice/internal/ration/rationtest"
 )
@@ -33,4 +34,24 @@ func TestRationsAreMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	rationtest.RunMoved(t, "schema", exec, windows, sqlite.NewRations(db))
+}
+
+// TestWaitsForItsQuota: the view of jobs knows of rations.
+func TestWaitsForItsQuota(t *testing.T) {
+	t.Parallel()
+	db := openIn(t, t.TempDir())
+	jobs, err := sqlite.NewState(t.Context(), db, nil, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rationtest.RunWaits(t, jobs, sqlite.NewRations(db), bucketed.Group, func(query string) (text string) {
+		t.Helper()
+		err := db.Read(t.Context(), func(c *driver.Conn) error {
+			return sqlite.Exec(c, query, func(s *driver.Stmt) { text = s.ColumnText(0) })
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	})
 }

@@ -151,11 +151,13 @@ func RunMoved(t *testing.T, folder string, exec func(statement string) error, wi
 			t.Fatal(err)
 		}
 	}
-	statements := append([]string{"DROP TABLE ration_count"}, upward(t, folder+"/00250_rations.sql")...)
+	statements := append([]string{"DROP VIEW v_job", "DROP TABLE ration_count"}, upward(t, folder+"/00250_rations.sql")...)
 	statements = append(statements,
 		"CREATE TABLE rate_day (upstream VARCHAR(100) NOT NULL, day VARCHAR(10) NOT NULL, calls BIGINT NOT NULL, low BIGINT NOT NULL, PRIMARY KEY (upstream, day))",
 		"INSERT INTO rate_day (upstream, day, calls, low) VALUES ('maple', '2026-03-01', 123456, 99), ('maple', '2026-02-28', 7, 0)")
 	statements = append(statements, upward(t, folder+"/00280_rates.sql")...)
+	waits := upward(t, folder+"/00300_waits.sql")
+	statements = append(statements, waits[len(waits)-1])
 	for _, statement := range statements {
 		if err := exec(statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)

@@ -1,0 +1,45 @@
+-- +goose Up
+-- What an owner's calls wait for: quotas are counted as rations.
+DROP VIEW v_job;
+CREATE VIEW v_job AS
+SELECT j.id, j.run_id, j.account_id, a.source, a.login, j.type, j.resource, j.page_key, j.bucket,
+    CASE j.priority WHEN 1 THEN 'LOW' WHEN 2 THEN 'HIGH' END AS priority,
+    CASE j.status WHEN 1 THEN 'READY' WHEN 3 THEN 'RUNNING' WHEN 4 THEN 'PAUSED' WHEN 5 THEN 'SUCCEEDED' WHEN 6 THEN 'FAILED' WHEN 7 THEN 'CANCELED' END AS status,
+    j.attempt AS attempts, j.failures, j.lost,
+    CASE WHEN j.created_at > 0 THEN strftime('%Y-%m-%dT%H:%M:%fZ', j.created_at / 1000000.0, 'unixepoch') END AS created_at,
+    CASE WHEN j.not_before > 0 THEN strftime('%Y-%m-%dT%H:%M:%fZ', j.not_before / 1000000.0, 'unixepoch') END AS not_before,
+    CASE WHEN j.started_at > 0 THEN strftime('%Y-%m-%dT%H:%M:%fZ', j.started_at / 1000000.0, 'unixepoch') END AS started_at,
+    CASE WHEN j.finished_at > 0 THEN strftime('%Y-%m-%dT%H:%M:%fZ', j.finished_at / 1000000.0, 'unixepoch') END AS finished_at,
+    j.items, j.error_kind, j.error,
+    CASE WHEN j.done = 1 THEN NULL
+        WHEN j.status = 3 THEN 'the upstream'
+        WHEN j.status = 4 THEN 'its account, which is ' || a.state
+        WHEN j.not_before > (CAST(strftime('%s', 'now') AS INTEGER) * 1000000) AND j.error_kind <> '' THEN 'another attempt after: ' || j.error_kind
+        WHEN j.not_before > (CAST(strftime('%s', 'now') AS INTEGER) * 1000000) THEN 'its time'
+        WHEN EXISTS (SELECT 1 FROM ration_count q WHERE q.group_name = 'quota' || char(31) || a.owner
+            AND (q.count_name LIKE 'gate %' AND q.until_at > (CAST(strftime('%s', 'now') AS INTEGER) * 1000000)
+                OR q.count_name = j.bucket AND q.told_limit > 0 AND q.spent >= q.told_limit AND q.ends_at > (CAST(strftime('%s', 'now') AS INTEGER) * 1000000))) THEN 'the quota of its owner'
+        ELSE 'a worker' END AS waits_for
+FROM job j JOIN account a ON a.id = j.account_id;
+
+-- +goose Down
+DROP VIEW v_job;
+CREATE VIEW v_job AS
+SELECT j.id, j.run_id, j.account_id, a.source, a.login, j.type, j.resource, j.page_key, j.bucket,
+    CASE j.priority WHEN 1 THEN 'LOW' WHEN 2 THEN 'HIGH' END AS priority,
+    CASE j.status WHEN 1 THEN 'READY' WHEN 3 THEN 'RUNNING' WHEN 4 THEN 'PAUSED' WHEN 5 THEN 'SUCCEEDED' WHEN 6 THEN 'FAILED' WHEN 7 THEN 'CANCELED' END AS status,
+    j.attempt AS attempts, j.failures, j.lost,
+    CASE WHEN j.created_at > 0 THEN strftime('%Y-%m-%dT%H:%M:%fZ', j.created_at / 1000000.0, 'unixepoch') END AS created_at,
+    CASE WHEN j.not_before > 0 THEN strftime('%Y-%m-%dT%H:%M:%fZ', j.not_before / 1000000.0, 'unixepoch') END AS not_before,
+    CASE WHEN j.started_at > 0 THEN strftime('%Y-%m-%dT%H:%M:%fZ', j.started_at / 1000000.0, 'unixepoch') END AS started_at,
+    CASE WHEN j.finished_at > 0 THEN strftime('%Y-%m-%dT%H:%M:%fZ', j.finished_at / 1000000.0, 'unixepoch') END AS finished_at,
+    j.items, j.error_kind, j.error,
+    CASE WHEN j.done = 1 THEN NULL
+        WHEN j.status = 3 THEN 'the upstream'
+        WHEN j.status = 4 THEN 'its account, which is ' || a.state
+        WHEN j.not_before > (CAST(strftime('%s', 'now') AS INTEGER) * 1000000) AND j.error_kind <> '' THEN 'another attempt after: ' || j.error_kind
+        WHEN j.not_before > (CAST(strftime('%s', 'now') AS INTEGER) * 1000000) THEN 'its time'
+        WHEN EXISTS (SELECT 1 FROM quota_window q WHERE q.owner = a.owner AND q.bucket = j.bucket
+            AND (q.parked_until > (CAST(strftime('%s', 'now') AS INTEGER) * 1000000) OR q.remaining <= 0 AND q.reset > (CAST(strftime('%s', 'now') AS INTEGER) * 1000000))) THEN 'the quota of its owner'
+        ELSE 'a worker' END AS waits_for
+FROM job j JOIN account a ON a.id = j.account_id;

@@ -106,7 +106,7 @@ func (s Setting) value(c *Config) string {
 // RegisterAll gives a flag set every setting that it has not yet, without a word in
 // its help.
 func RegisterAll(f *pflag.FlagSet, c *Config) {
-	for _, s := range Settings() {
+	for _, s := range settings() {
 		// What every command has comes from the program itself.
 		if len(s.Commands) > 0 && f.Lookup(s.Name) == nil {
 			if s.register(f, c) {

@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -67,9 +68,16 @@ func (s Setting) Default() string {
 }
 
 // Settings are all that there are, in the order of their groups.
-func Settings() []Setting {
-	return slices.Concat(everywhere(), service(), servers(), api(), accessing(), collect(), quotas(), harvest(), timers(), refreshes(), kafka(), sinks(), notifications(), logLines(), traces(), ofSources())
-}
+func Settings() []Setting { return slices.Clone(settings()) }
+
+// settings and defaults are made once: every start of the program asks for them for
+// each of its commands, and for each flag of each.
+var (
+	settings = sync.OnceValue(func() []Setting {
+		return slices.Concat(everywhere(), service(), servers(), api(), accessing(), collect(), quotas(), harvest(), timers(), refreshes(), kafka(), sinks(), notifications(), logLines(), traces(), ofSources())
+	})
+	defaults = sync.OnceValue(func() *Config { c := Default(); return &c })
+)
 
 // Find is the setting of a name.
 func Find(name string) (s Setting, found bool) {
@@ -100,7 +108,7 @@ func within(command, name string) bool {
 // RegisterGlobal gives a flag set the settings that every command has, with the
 // defaults of Default.
 func RegisterGlobal(f *pflag.FlagSet, c *Config) {
-	for _, s := range Settings() {
+	for _, s := range settings() {
 		if len(s.Commands) == 0 {
 			s.register(f, c)
 		}
@@ -110,7 +118,7 @@ func RegisterGlobal(f *pflag.FlagSet, c *Config) {
 // Register gives the flags of a command the settings that it has beside the
 // global ones. What has a flag already keeps it.
 func Register(f *pflag.FlagSet, c *Config, command string) {
-	for _, s := range Settings() {
+	for _, s := range settings() {
 		if len(s.Commands) > 0 && s.FlagOf(command) && f.Lookup(s.Name) == nil {
 			s.register(f, c)
 		}
@@ -120,7 +128,7 @@ func Register(f *pflag.FlagSet, c *Config, command string) {
 // RegisterOwn gives a flag set those settings alone that name the command
 // itself: of an account's schedule, those of schedules.
 func RegisterOwn(f *pflag.FlagSet, c *Config, command string) {
-	for _, s := range Settings() {
+	for _, s := range settings() {
 		if s.Own && slices.Contains(s.Commands, command) {
 			s.register(f, c)
 		}
@@ -140,14 +148,13 @@ const groupAnnotation = "setting"
 // register makes the setting a flag. It reports false for one of a type that no flag
 // has, which Load refuses.
 func (s Setting) register(f *pflag.FlagSet, c *Config) bool {
-	byDefault := Default()
-	switch v := s.field(&byDefault).(type) {
+	switch v := s.field(defaults()).(type) {
 	case *notify.Targets:
 		f.Var(s.field(c).(*notify.Targets), s.Name, s.Help)
 	case *Sinks:
 		f.Var(s.field(c).(*Sinks), s.Name, s.Help)
 	case *Roles:
-		f.StringSliceVar((*[]string)(s.field(c).(*Roles)), s.Name, *v, s.Help)
+		f.StringSliceVar((*[]string)(s.field(c).(*Roles)), s.Name, slices.Clone(*v), s.Help)
 	case *string:
 		f.StringVarP(s.field(c).(*string), s.Name, s.Short, *v, s.Help)
 	case *int:

@@ -46,6 +46,9 @@ type DB struct {
 	close   sync.Once
 	// writer is the writing connection, which writeLoop has until it has stopped.
 	writer *driver.Conn
+	// kept are the connections that have read.
+	keeping sync.Mutex
+	kept    []*driver.Conn
 	// erase asks writeLoop to take what was removed out of the write-ahead log.
 	erase chan chan struct{}
 
@@ -74,6 +77,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	db.writer = writer
+	keepStatements(writer)
 	go db.writeLoop(writer)
 	return db, nil
 }
@@ -103,7 +107,7 @@ func (db *DB) prepare(ctx context.Context, o Options) (*driver.Conn, error) {
 	// What a process has left that was killed, or ended while somebody read.
 	truncateLog(writer, 0)
 	db.reads, err = sqlitex.NewPool(db.path, sqlitex.PoolOptions{
-		Flags: driver.OpenReadOnly, PoolSize: readConnections,
+		Flags: driver.OpenReadOnly, PoolSize: readConnections, PrepareConn: db.keep,
 	})
 	if err != nil {
 		return nil, describe(fmt.Errorf("open %s for reading: %w", db.path, joinClose(err, writer)), db.path)
@@ -135,6 +139,15 @@ func openWriter(path string, maxPages int) (*driver.Conn, error) {
 		}
 	}
 	return conn, nil
+}
+
+// keep is told of each connection that is about to read for the first time.
+func (db *DB) keep(conn *driver.Conn) error {
+	keepStatements(conn)
+	db.keeping.Lock()
+	defer db.keeping.Unlock()
+	db.kept = append(db.kept, conn)
+	return nil
 }
 
 // Path is where the database file is.
@@ -203,6 +216,9 @@ func (db *DB) Close() error {
 		// commit: an error of that loses nothing.
 		err = db.reads.Close()
 		_ = db.writer.Close()
+		for _, conn := range append(db.kept, db.writer) {
+			forgetStatements(conn)
+		}
 		leaveLog(db.path)
 		db.lock.release()
 	})

@@ -110,7 +110,7 @@ func (r *reader) read(ctx context.Context, fn func(*driver.Conn) error) error {
 	one.end()
 	if one.stale(r.path) {
 		// Without an index there is nothing to hold a writer's pages back with.
-		_ = one.conn.Close() // it has only read
+		_ = one.close() // it has only read
 		return domain.Errorf(domain.CodeUnavailable, "%s was written by a service that began while it was read; ask again", r.path)
 	}
 	r.keep(one)
@@ -128,7 +128,7 @@ func (r *reader) begin(ctx context.Context) (*reading, error) {
 				return one, nil
 			}
 			one.conn.SetInterrupt(nil)
-			err = joinClose(err, one.conn)
+			err = errors.Join(err, one.close())
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -161,7 +161,7 @@ func (r *reader) take(try int) (*reading, error) {
 		if !one.stale(r.path) {
 			return one, nil
 		}
-		_ = one.conn.Close() // it has only read
+		_ = one.close() // it has only read
 	}
 }
 
@@ -169,7 +169,7 @@ func (r *reader) keep(one *reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed || len(r.idle) == readConnections {
-		_ = one.conn.Close() // it has only read
+		_ = one.close() // it has only read
 		return
 	}
 	r.idle = append(r.idle, one)
@@ -181,7 +181,7 @@ func (r *reader) close() error {
 	r.closed = true
 	var failed error
 	for _, one := range r.idle {
-		failed = errors.Join(failed, one.conn.Close())
+		failed = errors.Join(failed, one.close())
 	}
 	r.idle = nil
 	return failed
@@ -217,7 +217,13 @@ func openReading(path string, shared bool) (*reading, error) {
 	if one.conn, err = driver.OpenConn(uri.String(), driver.OpenReadOnly, driver.OpenURI); err != nil {
 		return nil, err
 	}
+	keepStatements(one.conn)
 	return one, nil
+}
+
+func (one *reading) close() error {
+	forgetStatements(one.conn)
+	return one.conn.Close()
 }
 
 // sizeOf is a file's, -1 if there is none.

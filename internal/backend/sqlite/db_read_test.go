@@ -12,10 +12,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	driver "zombiezen.com/go/sqlite"
 
 	"sluice/internal/backend/sqlite"
+	"sluice/internal/backoff"
 	"sluice/internal/domain"
 	"sluice/internal/testkit"
 )
@@ -285,6 +287,8 @@ func TestReadersAreInNobodysWay(t *testing.T) {
 					return
 				default:
 					_ = sqlite.Holder(dir)
+					// Without it four of them take all processors.
+					backoff.Sleep(t.Context(), 100*time.Microsecond)
 				}
 			}
 		})

@@ -94,7 +94,7 @@ func drain(stmt *driver.Stmt, each func(*driver.Stmt)) error {
 // Exec runs a cached statement with the given parameters, calling each for
 // every row it returns.
 func Exec(conn *driver.Conn, query string, each func(*driver.Stmt), args ...any) error {
-	stmt, err := conn.Prepare(query)
+	stmt, err := prepare(conn, query, len(args))
 	if err != nil {
 		return fmt.Errorf("prepare %q: %w", query, err)
 	}

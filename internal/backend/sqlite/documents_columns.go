@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -48,20 +49,79 @@ func (db *DB) addColumns(ctx context.Context, own tables.Own) error {
 	return db.Write(ctx, func(c *driver.Conn) error {
 		// Another store on this database may have been faster.
 		missing, err := missingColumns(c, own)
+		if err != nil || len(missing) == 0 {
+			return err
+		}
+		filled, err := number(c, "SELECT EXISTS (SELECT 1 FROM document)")
 		if err != nil {
 			return err
 		}
-		for i, name := range missing.Names() {
-			typ := "INTEGER"
-			if missing.IsText(i) {
-				typ = "TEXT"
-			}
-			if err := Exec(c, "ALTER TABLE document ADD COLUMN "+name+" "+typ, nil); err != nil {
-				return err
-			}
+		if filled == 0 {
+			return widen(c, definitions(missing))
 		}
-		return nil
+		return alter(c, definitions(missing)...)
 	})
+}
+
+// alter adds columns one by one. After each, SQLite reads all tables, indexes and views anew.
+func alter(c *driver.Conn, columns ...string) error {
+	for _, column := range columns {
+		if err := Exec(c, "ALTER TABLE document ADD COLUMN "+column, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// definitions are columns with their types.
+func definitions(columns tables.Own) []string {
+	list := columns.Names()
+	for i := range list {
+		if columns.IsText(i) {
+			list[i] += " TEXT"
+		} else {
+			list[i] += " INTEGER"
+		}
+	}
+	return list
+}
+
+// widen adds columns to a table that is empty, as that of every new file: it is made
+// again as it would have become. Where a column would come to stand in its definition
+// is tried out where there is no other table. So a file is made in half the time.
+func widen(c *driver.Conn, columns []string) (err error) {
+	var table string
+	var indexes []string
+	const schema = "SELECT type, sql FROM sqlite_schema WHERE tbl_name = 'document' AND sql IS NOT NULL ORDER BY rowid"
+	read := func(r *driver.Stmt) {
+		if text := r.ColumnText(1); r.ColumnText(0) == "table" {
+			table = text
+		} else {
+			indexes = append(indexes, text)
+		}
+	}
+	if err := Exec(c, schema, read); err != nil {
+		return err
+	}
+	aside, err := driver.OpenConn(":memory:", driver.OpenReadWrite)
+	if err != nil {
+		return err
+	}
+	defer func() { err = joinClose(err, aside) }()
+	if err := Exec(aside, table, nil); err != nil {
+		return err
+	}
+	const place = "tried_out_here INTEGER"
+	if err := errors.Join(alter(aside, place), Exec(aside, schema, read)); err != nil {
+		return err
+	}
+	table = strings.Replace(table, place, strings.Join(columns, ", "), 1)
+	for _, statement := range append([]string{"DROP TABLE document", table}, indexes...) {
+		if err := Exec(c, statement, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func missingColumns(c *driver.Conn, own tables.Own) (tables.Own, error) {

@@ -15,7 +15,7 @@ import (
 	"sluice/internal/testkit/sluice"
 )
 
-var kills = flag.Int("kills", 20, "how often the chaos test kills the program")
+var kills = flag.Int("kills", 14, "how often the chaos test kills the program")
 
 const (
 	chaosWorkers = 4

@@ -16,7 +16,7 @@ import (
 	"sluice/internal/testkit/sluice"
 )
 
-var nastyLives = flag.Int("nasty-lives", 12, "how often the program is killed while everything goes wrong")
+var nastyLives = flag.Int("nasty-lives", 8, "how often the program is killed while everything goes wrong")
 
 // tooPatient are the faults that nobody can wait for in a test: they ask to
 // stay away for minutes or years.

@@ -39,8 +39,8 @@ func TestReadersBesideACollectionThatIsKilled(t *testing.T) {
 	args := u.Collect(dir, "--workers", strconv.Itoa(chaosWorkers),
 		"--assume-limit", strconv.Itoa(limit), "--assume-window", chaosWindow.String())
 	killedAtWork(t, args)
-	// Readers that never pause take all processors: when the kills are over, each
-	// has asked everything once.
+	// Readers that never pause take all processors. When the kills are over, each has
+	// asked everything once.
 	over := make(chan struct{})
 	var readers sync.WaitGroup
 	var answered [3]int
@@ -52,7 +52,7 @@ func TestReadersBesideACollectionThatIsKilled(t *testing.T) {
 					if i >= reader+len(looks) {
 						return
 					}
-				default:
+				case <-time.After(100 * time.Millisecond):
 				}
 				a := sluice.Run(t, nil, append(looks[i%len(looks)], "--data-dir", dir)...)
 				if a.Code != 0 && a.Out != "" && strings.Contains(a.Err, "broke off") {

@@ -41,7 +41,7 @@ func TestDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	typed := 0
+	typed, built := 0, t.TempDir()
 	for _, file := range append([]string{filepath.Join(root, "README.md")}, files...) {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -58,7 +58,7 @@ func TestDocuments(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			newReader(t, root).types(name, blocks)
+			newReader(t, root).types(name, blocks, built)
 		})
 	}
 	if typed < 2 {
@@ -145,11 +145,12 @@ func newReader(t *testing.T, root string) *reader {
 	return r
 }
 
-// types gives all that is to be typed to one shell, as a reader would.
-func (r *reader) types(name string, blocks []block) {
+// types gives all that is to be typed to one shell, as a reader would. What one
+// builds is in built for others.
+func (r *reader) types(name string, blocks []block, built string) {
 	r.Helper()
 	var script strings.Builder
-	script.WriteString("set -euo pipefail\n" + shims)
+	script.WriteString("set -euo pipefail\nbuilt=" + built + "\n" + shims)
 	for _, b := range blocks {
 		fmt.Fprintf(&script, "echo '== %s:%d'\n%s", name, b.line, r.replacements.Replace(b.text))
 	}
@@ -173,11 +174,22 @@ func (r *reader) types(name string, blocks []block) {
 	r.Log(out.String())
 }
 
-// shims: the tests cannot be among what they type. Everything else is real.
+// shims: the tests cannot be among what they type. The first reader builds where
+// nothing was built yet; others find there what that one has built, and Go says whether
+// it is what they would build: to link it anew for each takes longer than all that they
+// type. Everything else is real.
 const shims = `
 make() {
 	case "${1:-}" in
 	test | lint | bench | chaos | load) grep -q "^$1:" Makefile && echo "make $1: there is such a target" ;;
+	build)
+		(
+			flock 9
+			if [ ! -e bin/sluice ] && [ -e "$built/sluice" ]; then mkdir -p bin && cp -p "$built/sluice" bin/; fi
+			command make "$@"
+			cp -p bin/sluice "$built/"
+		) 9>"$built/lock"
+		;;
 	*) command make "$@" ;;
 	esac
 }

@@ -28,8 +28,9 @@ type driver struct {
 	cursors map[string]time.Time
 	stored  map[string]domain.Page
 	docs    map[document.Key]document.Document
-	// keys are the keys that were ever stored: absences are looked for in one kind.
-	keys map[document.Kind][]document.Key
+	// keys are the keys that were ever stored: absences are looked for in one
+	// kind of one repository.
+	keys map[place][]document.Key
 	// gone are the absences of single documents; vanished and seen those and
 	// the sightings of repositories.
 	gone     map[document.Key]document.Absence
@@ -53,11 +54,17 @@ type driver struct {
 	shared source.Shared
 }
 
+// place is what an absence of single documents is about.
+type place struct {
+	kind       document.Kind
+	repository int64
+}
+
 func newDriver(t testing.TB, src *Source, login, token string) *driver {
 	return &driver{
 		t: t, src: src, login: login, token: token,
 		cursors: map[string]time.Time{}, stored: map[string]domain.Page{}, docs: map[document.Key]document.Document{},
-		keys: map[document.Kind][]document.Key{}, gone: map[document.Key]document.Absence{}, vanished: map[int64]document.Absence{}, seen: map[int64]time.Time{},
+		keys: map[place][]document.Key{}, gone: map[document.Key]document.Absence{}, vanished: map[int64]document.Absence{}, seen: map[int64]time.Time{},
 	}
 }
 
@@ -103,8 +110,11 @@ func (d *driver) work(run domain.Run, queue []domain.JobSpec) {
 // drop cancels what waits for a resource. A canceled job is not made again
 // under its name.
 func (d *driver) drop(queue []domain.JobSpec, resource string) []domain.JobSpec {
+	if resource == "" {
+		return queue // as nearly always, and there may be thousands of jobs
+	}
 	return slices.DeleteFunc(queue, func(spec domain.JobSpec) bool {
-		if resource == "" || spec.Resource != resource {
+		if spec.Resource != resource {
 			return false
 		}
 		d.done[spec.Type+"|"+spec.Resource+"|"+spec.PageKey] = true
@@ -181,8 +191,9 @@ func (d *driver) store(doc document.Document) {
 	if old.SeenAt.After(doc.SeenAt) {
 		doc.SeenAt = old.SeenAt
 	}
-	if !ok {
-		d.keys[doc.Kind] = append(d.keys[doc.Kind], doc.Key)
+	if before := d.docs[doc.Key]; !ok || before.Repository != doc.Repository {
+		in := place{doc.Kind, doc.Repository}
+		d.keys[in] = append(d.keys[in], doc.Key)
 	}
 	d.docs[doc.Key] = doc
 	if doc.Kind == KindRepository && doc.SeenAt.After(d.seen[doc.Repository]) {
@@ -206,18 +217,18 @@ func (d *driver) flag(gone document.Absence) {
 		d.follow(gone)
 		return
 	}
-	for key, doc := range d.all(gone.Kind) {
-		if doc.Repository == gone.Repository && doc.SeenAt.Before(gone.NotSeenSince) {
+	for key, doc := range d.all(gone.Kind, gone.Repository) {
+		if doc.SeenAt.Before(gone.NotSeenSince) {
 			d.gone[key] = gone
 		}
 	}
 }
 
-// all are the documents of a kind.
-func (d *driver) all(kind document.Kind) iter.Seq2[document.Key, *document.Document] {
+// all are the documents of a kind of a repository.
+func (d *driver) all(kind document.Kind, repository int64) iter.Seq2[document.Key, *document.Document] {
 	return func(yield func(document.Key, *document.Document) bool) {
-		for _, key := range d.keys[kind] {
-			if doc, ok := d.docs[key]; ok && !yield(key, &doc) {
+		for _, key := range d.keys[place{kind, repository}] {
+			if doc, ok := d.docs[key]; ok && doc.Repository == repository && !yield(key, &doc) {
 				return
 			}
 		}
@@ -232,15 +243,14 @@ func (d *driver) follow(a document.Absence) {
 	}
 	gone := map[int64]bool{}
 	for _, kind := range a.With {
-		for key, doc := range d.all(kind) {
-			if doc.Repository == a.Repository && holds(key, doc) {
+		for key, doc := range d.all(kind, a.Repository) {
+			if holds(key, doc) {
 				gone[a.NumberOf(key.Name, doc.Number)] = true
 			}
 		}
 	}
-	for key, doc := range d.all(a.Kind) {
+	for key, doc := range d.all(a.Kind, a.Repository) {
 		switch {
-		case doc.Repository != a.Repository:
 		case gone[doc.Number]:
 			d.gone[key] = a
 		case holds(key, doc):

@@ -172,6 +172,11 @@ func pageTypes() []string {
 // when it is known how many there are.
 func (p *page) counted() bool { return p.kind == pageNumber || p.kind == pageOffset }
 
+// endsByHeader says whether a header tells that there is no page behind one. A tag need
+// not speak of headers: a last page that was full stays as it is when another comes.
+// Pages by number are read until one is short, whatever a header counts.
+func (p *page) endsByHeader() bool { return p.kind == pageLink || p.next.header != "" }
+
 // column is one of a stream's table.
 type column struct {
 	name, at, doc string

@@ -110,7 +110,7 @@ func (c walk) unchanged() source.Result {
 	}
 	res.Items = c.Stored.Items
 	if c.Stored.Next == "" {
-		if c.endInHeader() {
+		if c.request.page.endsByHeader() {
 			last := c.p
 			last.Tag = endTag
 			res.Next = append(res.Next, c.s.spec(c.Job.Type, c.Job.Resource, last, domain.ClassWalk))
@@ -128,14 +128,6 @@ func (c walk) unchanged() source.Result {
 // endTag marks the last page of a walk in which nothing changed, asked for once more
 // without a tag.
 const endTag = "end"
-
-// endInHeader says whether a header tells that there is no page behind this one. A tag
-// need not speak of headers: a last page that was full stays as it is when another comes.
-// Pages by number are read until one is short, whatever a header counts.
-func (c walk) endInHeader() bool {
-	p := &c.request.page
-	return p.kind == pageLink || p.next.header != ""
-}
 
 // stillTheEnd is the answer to whether there is a page behind the last one now.
 func (c walk) stillTheEnd(f follow, items int) source.Result {
@@ -157,7 +149,7 @@ func (c walk) remember(a *answer, res *source.Result, f follow, items int) {
 		return
 	}
 	tag := a.header.Get("Etag")
-	if len(tag) > 500 || c.left > 0 || c.first() && f.pos == "" && c.endInHeader() {
+	if len(tag) > 500 || c.left > 0 || c.first() && f.pos == "" && c.request.page.endsByHeader() {
 		tag = ""
 	}
 	if c.first() && tag != "" {

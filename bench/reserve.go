@@ -87,6 +87,6 @@ func reservePermit(ctx context.Context, keeper quota.Keeper, owner string) (quot
 
 func settlePermit(ctx context.Context, keeper quota.Keeper, permit quota.Permit, reset time.Time) error {
 	return keeper.Settle(ctx, permit, quota.Response{
-		Known: true, Limit: 1 << 40, Remaining: 1 << 39, Reset: reset, Date: permit.GrantedAt,
+		Known: true, Limit: 1 << 40, Remaining: 1 << 39, Reset: reset, Date: permit.GrantedAt.Truncate(time.Second), // as HTTP tells it
 	})
 }

@@ -21,7 +21,7 @@ type Planner interface {
 // where that is used up or shut, and only there. Group names the owner's group; ask answers
 // with a text.
 func RunWaits(t *testing.T, s Planner, store keeper.Store, group func(owner string) string, ask func(query string) string) {
-	a, err := s.PutAccount(t.Context(), state.AccountSpec{Source: "github", Login: "octocat", Name: "ann"})
+	a, err := s.PutAccount(t.Context(), state.AccountSpec{Source: "shop", Login: "octocat", Name: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}

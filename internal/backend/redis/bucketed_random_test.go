@@ -16,13 +16,15 @@ import (
 // answers, lost answers, resets and losses of everything in Redis. Calls that
 // are under way at a loss live on, arrive and are given back after it.
 func TestNeverTooManyThroughLosses(t *testing.T) {
+	// Everything is lost twice in one window, with calls of the window before under way.
+	t.Run("twice", func(t *testing.T) { throughLosses(t, connectOwn(t, testkit.Redis(t)), 10256093023434074296) })
 	for name, url := range map[string]func(testing.TB) string{"single": testkit.Redis, "cluster": testkit.RedisCluster} {
-		t.Run(name, func(t *testing.T) { throughLosses(t, connectOwn(t, url(t))) })
+		t.Run(name, func(t *testing.T) { throughLosses(t, connectOwn(t, url(t)), testkit.Seed(t)) })
 	}
 }
 
-func throughLosses(t *testing.T, db *redis.DB) {
-	rng := rand.New(rand.NewPCG(testkit.Seed(t), 0))
+func throughLosses(t *testing.T, db *redis.DB, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 0))
 	rounds, reopened := 400, 0
 	if testing.Short() {
 		rounds = 25

@@ -116,6 +116,8 @@ func restoreDated(t *Terms, s *Stored, wall time.Time) *dated {
 		d.left = remaining
 		d.started, d.answered = now, now
 		d.assumed = true
+		// A call on trial for each loss would be one too many.
+		d.trial = remaining > 0
 	case now < end:
 		d.left = remaining
 		d.hold = end

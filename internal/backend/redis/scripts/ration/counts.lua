@@ -241,6 +241,8 @@ local function restored(name, t)
     group.sequence = group.sequence + 1
     group.sweep = min(group.sweep, flown())
     d.inflight, d.newest, c.ghost, c.flying = late, group.sequence, group.sequence, late
+    -- They count in whichever window they land: a group that is lost once more has them stored.
+    d.left = min(d.left, d.limit - late)
   end
   c.dated, c.changed = d, true
   return c

@@ -84,6 +84,8 @@ local function restore_dated(t, limit, spent, late, ending, till)
     d.left = d.limit
   elseif ending == 0 then
     d.left, d.started, d.answered, d.assumed = remaining, now, now, 1
+    -- A call on trial for each loss would be one too many.
+    d.trial = remaining > 0 and 1 or 0
   elseif now < ending then
     d.left, d.hold, d.started, d.trial = remaining, ending, now, 0
     if now >= ending - STORED_SLACK then
